@@ -1,0 +1,75 @@
+"""Every error that tfguard raises on purpose.
+
+An error knows two lines, what happened and what to do, and the exit code that a pipeline sees. The codes are those of
+the interface (README, "Exit codes"); a new code is a new class here.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class TfguardError(Exception):
+    """What happened (`what`), what to do about it (`advice`), and the exit code.
+
+    Both texts are one line each, without a secret, for a person who reads them at two in the morning.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, what: str, advice: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.advice = advice
+
+
+class UsageError(TfguardError):
+    """The command line asks for something that cannot be done."""
+
+
+class ConfigError(TfguardError):
+    """tfguard.yaml cannot be read or says something impossible; `what` names file, line and key."""
+
+
+class InputError(TfguardError):
+    """A plan file, state, or other input is missing, damaged or not what it claims to be."""
+
+
+class EngineFailedError(TfguardError):
+    """The engine refused a query that tfguard needs (`show -json`, `state pull`); its own words are in `what`."""
+
+
+class RecordError(TfguardError):
+    """The record could not be written or cannot be trusted; the engine was not started."""
+
+    exit_code: ClassVar[int] = 10
+
+
+class ConflictError(TfguardError):
+    """A compare-and-swap lost: somebody else wrote the record first. Flows turn it into `OperationAliveError`."""
+
+    exit_code: ClassVar[int] = 12
+
+
+class OpenOperationError(TfguardError):
+    """An operation that is not settled stands in the way."""
+
+    exit_code: ClassVar[int] = 11
+
+
+class OperationAliveError(TfguardError):
+    """Another operation on this stack is running now."""
+
+    exit_code: ClassVar[int] = 12
+
+
+class NoEngineError(TfguardError):
+    """No terraform or tofu that tfguard can work with."""
+
+    exit_code: ClassVar[int] = 13
+
+
+class InterruptedRunError(TfguardError):
+    """A signal came while no engine was running."""
+
+    exit_code: ClassVar[int] = 130
