@@ -35,6 +35,10 @@ class InputError(TfguardError):
     """A plan file, state, or other input is missing, damaged or not what it claims to be."""
 
 
+class EmptyStateError(InputError):
+    """A state file of 0 bytes: a first write that was cut short, or a state that was lost."""
+
+
 class EngineFailedError(TfguardError):
     """The engine refused a query that tfguard needs (`show -json`, `state pull`); its own words are in `what`."""
 
@@ -43,6 +47,16 @@ class RecordError(TfguardError):
     """The record could not be written or cannot be trusted; the engine was not started."""
 
     exit_code: ClassVar[int] = 10
+
+
+class NewerRecordError(RecordError):
+    """A record was written by a newer tfguard; it is left as it is."""
+
+
+class CorruptRecordError(RecordError):
+    """A record is not what it claims to be; it counts as an operation that is not settled, and is never overwritten."""
+
+    exit_code: ClassVar[int] = 11
 
 
 class ConflictError(TfguardError):

@@ -1,0 +1,374 @@
+"""Listings of AWS: complete ones, and what becomes of refusals, half answers and silence."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto.backends import get_backend
+
+from tfguard.inventory import aws_access
+from tfguard.inventory.aws import AwsInventory
+from tfguard.model.plan import ProviderConfig
+
+Answers = Callable[[str, dict[str, Any]], tuple[int, str]]
+Answering = Callable[[Answers], ProviderConfig]
+Block = Callable[..., ProviderConfig]
+Clients = Callable[..., Any]
+
+TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
+DENIED = "<ErrorResponse><Error><Code>AccessDenied</Code><Message>no</Message></Error></ErrorResponse>"
+
+
+def roles_page(*names: str, marker: str = "") -> str:
+    """One page of ListRoles."""
+    members = "".join(f"<member><RoleName>{name}</RoleName><Path>/</Path></member>" for name in names)
+    more = f"<IsTruncated>{'true' if marker else 'false'}</IsTruncated><Marker>{marker}</Marker>"
+    return f"<ListRolesResponse><ListRolesResult><Roles>{members}</Roles>{more}</ListRolesResult></ListRolesResponse>"
+
+
+# --- complete ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_page_is_read(inventory: AwsInventory, aws: ProviderConfig) -> None:
+    backend = get_backend("sqs")["123456789012"]["eu-west-1"]  # the server's own: a thousand calls would take seconds
+    for number in range(1050):
+        backend.create_queue(f"many-{number}")
+    listing = inventory.list("aws_sqs_queue", aws)
+    assert listing.complete
+    assert len([found for found in listing.objects if (found.name or "").startswith("many-")]) == 1050
+
+
+def test_region_of_the_resource_goes_before_the_blocks(
+    inventory: AwsInventory, aws: ProviderConfig, client: Clients
+) -> None:
+    client("sns", "us-west-2").create_topic(Name="elsewhere")
+    assert "elsewhere" not in [found.name for found in inventory.list("aws_sns_topic", aws).objects]
+    listing = inventory.list("aws_sns_topic", aws, region="us-west-2")
+    assert listing.scope.region == "us-west-2"
+    assert [found.region for found in listing.objects if found.name == "elsewhere"] == ["us-west-2"]
+
+
+def test_global_type_is_listed_without_a_region(inventory: AwsInventory, aws_server: str, block: Block) -> None:
+    listing = inventory.list("aws_iam_role", block(("region",), region="", endpoint_url=aws_server))
+    assert listing.complete
+    assert listing.scope.region == "global"
+
+
+@pytest.mark.parametrize("variable", ["AWS_REGION", "AWS_DEFAULT_REGION"])
+def test_region_comes_from_the_environment_as_for_the_provider(
+    inventory: AwsInventory, aws_server: str, block: Block, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "ap-south-1")
+    listing = inventory.list("aws_sqs_queue", block(region="", endpoint_url=aws_server))
+    assert (listing.scope.region, listing.gap) == ("ap-south-1", None)
+
+
+def test_profile_gives_region_credentials_and_endpoint(
+    inventory: AwsInventory, aws_server: str, block: Block, tmp_path: Path
+) -> None:
+    (tmp_path / "own").write_text(
+        f"[profile blue]\nregion = sa-east-1\nendpoint_url = {aws_server}\n"
+        "aws_access_key_id = a\naws_secret_access_key = b\n"
+    )
+    settings = {"region": "", "access_key": "", "secret_key": "", "profile": "blue"}
+    listing = inventory.list("aws_sqs_queue", block(shared_config_files__0=str(tmp_path / "own"), **settings))
+    assert (listing.scope.region, listing.scope.account, listing.gap) == ("sa-east-1", "123456789012", None)
+
+
+def test_role_to_assume_leads_to_its_account(
+    inventory: AwsInventory, aws: ProviderConfig, aws_server: str, block: Block
+) -> None:
+    role = "arn:aws:iam::222222222222:role/deploy"
+    assumed = boto3.client(
+        "sts", "eu-west-1", endpoint_url=aws_server, aws_access_key_id="a", aws_secret_access_key="b"
+    ).assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
+    boto3.client(
+        "iam", "eu-west-1", endpoint_url=aws_server, aws_access_key_id=assumed["AccessKeyId"],
+        aws_secret_access_key=assumed["SecretAccessKey"], aws_session_token=assumed["SessionToken"],
+    ).create_role(RoleName="theirs", AssumeRolePolicyDocument=TRUST)  # fmt: skip
+    listing = inventory.list("aws_iam_role", block(endpoint_url=aws_server, assume_role__role_arn=role))
+    assert listing.scope.account == "222222222222"
+    assert "theirs" in [found.name for found in listing.objects]
+    assert "theirs" not in [found.name for found in inventory.list("aws_iam_role", aws).objects]
+
+
+def test_services_of_the_block_are_asked_at_their_own_endpoints(
+    inventory: AwsInventory, aws_server: str, block: Block
+) -> None:
+    listing = inventory.list(
+        "aws_cloudwatch_log_group",
+        block(endpoints__cloudwatchlogs=aws_server, endpoints__sts=aws_server, endpoint_url="http://127.0.0.1:1"),
+    )
+    assert listing.complete
+
+
+def test_what_aws_makes_by_itself_is_listed_but_marked(
+    inventory: AwsInventory, aws: ProviderConfig, client: Clients
+) -> None:
+    client("iam").create_service_linked_role(AWSServiceName="autoscaling.amazonaws.com")
+    for name in ("aws_vpc", "aws_subnet", "aws_security_group"):
+        listing = inventory.list(name, aws, region="eu-north-1")
+        assert listing.objects
+        assert [found for found in listing.objects if found.ignored_because is None] == []
+    roles = inventory.list("aws_iam_role", aws).objects
+    assert [r.ignored_because for r in roles if "AutoScaling" in (r.name or "")] == ["service-linked role"]
+
+
+def test_instances_of_a_group_are_marked(inventory: AwsInventory, aws: ProviderConfig, client: Clients) -> None:
+    region = "ap-northeast-1"
+    ec2, group = client("ec2", region), client("autoscaling", region)
+    image = ec2.describe_images()["Images"][0]["ImageId"]
+    group.create_launch_configuration(LaunchConfigurationName="l", ImageId=image, InstanceType="t3.micro")
+    group.create_auto_scaling_group(
+        AutoScalingGroupName="g", LaunchConfigurationName="l", MinSize=1, MaxSize=1, AvailabilityZones=[f"{region}a"]
+    )
+    listing = inventory.list("aws_instance", aws, region=region)
+    assert [found.ignored_because for found in listing.objects] == ["made by an Auto Scaling group"]
+
+
+def test_threads_share_clients(inventory: AwsInventory, aws: ProviderConfig) -> None:
+    names = ["aws_sqs_queue", "aws_sns_topic", "aws_iam_role", "aws_vpc", "aws_s3_bucket", "aws_kms_key"] * 3
+    with ThreadPoolExecutor(8) as pool:
+        listings = list(pool.map(lambda name: inventory.list(name, aws), names))
+    assert [listing.gap for listing in listings if listing.gap] == []
+
+
+# --- not complete -----------------------------------------------------------------------------------------------------
+
+
+def test_refused_list_is_a_gap(inventory: AwsInventory, answering: Answering) -> None:
+    listing = inventory.list("aws_iam_role", answering(lambda *_: (403, DENIED)))
+    assert listing.gap is not None
+    assert listing.gap.scope == "aws 123456789012 global aws_iam_role"
+    assert listing.gap.reason == "AccessDenied on ListRoles"
+
+
+def test_cut_list_is_a_gap_and_keeps_what_was_seen(inventory: AwsInventory, answering: Answering) -> None:
+    def answers(_: str, arguments: dict[str, Any]) -> tuple[int, str]:
+        return (403, DENIED) if "Marker" in arguments else (200, roles_page("a", "b", marker="next"))
+
+    listing = inventory.list("aws_iam_role", answering(answers))
+    assert [found.name for found in listing.objects] == ["a", "b"]
+    assert not listing.complete
+
+
+def test_throttled_page_is_asked_for_again(inventory: AwsInventory, answering: Answering) -> None:
+    asked: list[str] = []
+
+    def answers(operation: str, _: dict[str, Any]) -> tuple[int, str]:
+        asked.append(operation)
+        return (400, DENIED.replace("AccessDenied", "Throttling")) if len(asked) < 2 else (200, roles_page("a"))
+
+    assert inventory.list("aws_iam_role", answering(answers)).complete
+    assert len(asked) == 2
+
+
+def test_answer_that_is_no_answer_is_a_gap(inventory: AwsInventory, answering: Answering) -> None:
+    listing = inventory.list("aws_iam_role", answering(lambda *_: (200, "<html><body>Please sign in<br></html>")))
+    assert listing.gap is not None
+    assert listing.gap.reason == "ResponseParserError on ListRoles"
+
+
+@pytest.mark.parametrize("name", ["aws_sqs_queue", "aws_dynamodb_table", "aws_kms_key", "aws_cloudwatch_log_group"])
+def test_answer_without_a_list_is_empty_only_when_the_service_gave_it(
+    inventory: AwsInventory, answering: Answering, name: str
+) -> None:
+    listing = inventory.list(name, answering(lambda *_: (200, "<html><body>Please sign in</body></html>")))
+    assert listing.gap is not None
+    assert listing.gap.reason.startswith("UnreadableAnswerError on ")
+
+
+def test_missing_credentials_are_a_gap(inventory: AwsInventory, aws_server: str, block: Block) -> None:
+    nobody = block(access_key="", secret_key="", endpoint_url=aws_server)
+    listing = inventory.list("aws_iam_role", nobody)
+    assert listing.gap is not None
+    assert "NoCredentialsError on ListRoles" in listing.gap.reason
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"profile": "not-there"},
+        {"endpoint_url": "no url"},
+        {"region": "Not A Region"},
+        {"custom_ca_bundle": "/not/there", "endpoint_url": "https://127.0.0.1:1"},
+        {"endpoint_url": "http://127.0.0.1:1"},
+        {"http_proxy": "http://someone:hunter2@127.0.0.1:1"},
+    ],
+    ids=lambda settings: next(iter(settings)),
+)
+def test_what_cannot_be_reached_is_a_gap_without_a_credential(
+    inventory: AwsInventory, block: Block, settings: dict[str, str]
+) -> None:
+    listing = inventory.list("aws_sqs_queue", block(**{"endpoint_url": "http://sqs.invalid"} | settings))
+    assert listing.gap is not None
+    assert "hunter2" not in listing.gap.reason
+    assert "\n" not in listing.gap.reason
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that takes connections and never answers."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(64)
+        yield server.getsockname()[1]
+
+
+def test_silence_is_waited_for_once(
+    inventory: AwsInventory, block: Block, silent_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aws_access, "_READ_SECONDS", 1)
+    monkeypatch.setattr(aws_access, "_ACCOUNT_READ_SECONDS", 1)
+    began = time.monotonic()
+    listing = inventory.list("aws_iam_role", block(endpoint_url=f"http://127.0.0.1:{silent_port}"))
+    assert listing.gap is not None
+    assert "ReadTimeoutError on ListRoles" in listing.gap.reason
+    assert time.monotonic() - began < 5
+
+
+def test_region_that_the_plan_does_not_carry_is_never_guessed(
+    inventory: AwsInventory, aws_server: str, block: Block, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    provider = block(("region",), key="aws.eu", region="", endpoint_url=aws_server)
+    listing = inventory.list("aws_sqs_queue", provider)
+    assert listing.gap is not None
+    assert "providers: {aws.eu: {region: ...}}" in listing.gap.reason
+    assert inventory.list("aws_sqs_queue", provider, region="eu-west-1").complete
+
+
+def test_no_region_at_all_is_a_gap(inventory: AwsInventory, aws_server: str, block: Block) -> None:
+    listing = inventory.list("aws_sqs_queue", block(region="", endpoint_url=aws_server))
+    assert listing.gap is not None
+    assert listing.gap.reason.startswith("aws has no region")
+
+
+def test_type_that_is_not_listed_is_a_gap(inventory: AwsInventory, aws: ProviderConfig) -> None:
+    for name in ("aws_iam_role_policy", "aws_nothing", "google_project"):
+        assert not inventory.covers(name)
+        assert not inventory.list(name, aws).complete
+
+
+def test_credentials_of_another_account_list_nothing(inventory: AwsInventory, aws_server: str, block: Block) -> None:
+    listing = inventory.list("aws_vpc", block(endpoint_url=aws_server, allowed_account_ids__0="999999999999"))
+    assert listing.objects == ()
+    assert listing.gap is not None
+    assert "account 123456789012" in listing.gap.reason
+
+
+def test_account_that_cannot_be_asked_for_is_a_gap(inventory: AwsInventory, aws_server: str, block: Block) -> None:
+    listing = inventory.list("aws_vpc", block(endpoint_url=aws_server, endpoints__sts="http://127.0.0.1:1"))
+    assert listing.objects
+    assert {found.account for found in listing.objects} == {None}
+    assert listing.gap is not None
+    assert listing.gap.reason == "EndpointConnectionError on GetCallerIdentity"
+
+
+def test_block_without_an_account_to_ask_for_is_listed(inventory: AwsInventory, aws_server: str, block: Block) -> None:
+    listing = inventory.list("aws_vpc", block(endpoints__ec2=aws_server, skip_requesting_account_id="true"))
+    assert listing.complete
+    assert listing.scope.account is None
+
+
+# --- one call for each item -------------------------------------------------------------------------------------------
+
+
+def kms(states: dict[str, tuple[int, dict[str, Any]]]) -> Answers:
+    """ListKeys with these keys, and DescribeKey with these answers."""
+
+    def answers(operation: str, arguments: dict[str, Any]) -> tuple[int, str]:
+        if operation == "ListKeys":
+            return 200, json.dumps({"Keys": [{"KeyId": k, "KeyArn": f"arn:aws:kms:r:1:key/{k}"} for k in states]})
+        status, answer = states[arguments["KeyId"]]
+        return status, json.dumps(answer)
+
+    return answers
+
+
+def described(key: str, **more: str) -> tuple[int, dict[str, Any]]:
+    """An answer to DescribeKey."""
+    return 200, {"KeyMetadata": {"KeyId": key, "KeyManager": "CUSTOMER", "KeyState": "Enabled", **more}}
+
+
+def test_keys_are_told_apart_by_their_own_calls(inventory: AwsInventory, answering: Answering) -> None:
+    keys = {
+        "ours": described("ours"),
+        "theirs": described("theirs", KeyManager="AWS"),
+        "dying": described("dying", KeyState="PendingDeletion"),
+        "gone": (400, {"__type": "NotFoundException"}),
+    }
+    listing = inventory.list("aws_kms_key", answering(kms(keys)))
+    assert listing.complete
+    assert {found.id: found.ignored_because for found in listing.objects} == {"ours": None, "theirs": "managed by AWS"}
+
+
+def test_key_that_may_not_be_described_is_listed_with_a_gap(inventory: AwsInventory, answering: Answering) -> None:
+    keys = {"ours": described("ours"), "closed": (400, {"__type": "AccessDeniedException"})}
+    listing = inventory.list("aws_kms_key", answering(kms(keys)))
+    assert [found.id for found in listing.objects] == ["ours", "closed"]
+    assert listing.gap is not None
+    assert listing.gap.reason == "AccessDeniedException on DescribeKey (1 of 2 objects)"
+
+
+# --- detail -----------------------------------------------------------------------------------------------------------
+
+
+def test_refused_detail_leaves_the_object_as_it_was(inventory: AwsInventory, answering: Answering) -> None:
+    def answers(operation: str, _: dict[str, Any]) -> tuple[int, str]:
+        return (200, roles_page("a")) if operation == "ListRoles" else (403, DENIED)
+
+    provider = answering(answers)
+    (found,) = inventory.list("aws_iam_role", provider).objects
+    assert inventory.detail(found, provider) == found
+
+
+def test_detail_marks_what_its_tags_give_away(inventory: AwsInventory, answering: Answering) -> None:
+    tags = "<member><Key>aws:cloudformation:stack-name</Key><Value>s</Value></member>"
+
+    def answers(operation: str, _: dict[str, Any]) -> tuple[int, str]:
+        if operation == "ListRoles":
+            return 200, roles_page("a")
+        result = f"<ListRoleTagsResult><Tags>{tags}</Tags></ListRoleTagsResult>"
+        return 200, f"<ListRoleTagsResponse>{result}</ListRoleTagsResponse>"
+
+    provider = answering(answers)
+    (found,) = inventory.list("aws_iam_role", provider).objects
+    assert found.ignored_because is None
+    assert inventory.detail(found, provider).ignored_because == "made by CloudFormation"
+
+
+def test_detail_is_not_asked_of_another_account(
+    inventory: AwsInventory, aws: ProviderConfig, aws_server: str, block: Block, client: Clients
+) -> None:
+    client("sqs", "eu-south-1").create_queue(QueueName="dated")
+    (found,) = inventory.list("aws_sqs_queue", aws, region="eu-south-1").objects
+    theirs = block(endpoint_url=aws_server, assume_role__role_arn="arn:aws:iam::222222222222:role/x")
+    assert inventory.detail(found, theirs) == found
+    assert inventory.detail(found, aws).created_at is not None
+
+
+# --- cost -------------------------------------------------------------------------------------------------------------
+
+
+def test_sdk_is_not_imported_before_the_first_listing() -> None:
+    script = (
+        "import sys\n"
+        "from tfguard.catalog.loader import load_catalog\n"
+        "from tfguard.inventory.aws import AwsInventory\n"
+        "from tfguard.inventory.combined import CombinedInventory\n"
+        "assert CombinedInventory([AwsInventory(load_catalog())]).covers('aws_vpc')\n"
+        "print([name for name in sys.modules if name.split('.')[0] in ('boto3', 'botocore', 'jmespath')])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

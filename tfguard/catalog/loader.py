@@ -1,0 +1,354 @@
+"""Reads the catalogue files and refuses whatever is not exactly as their heads describe it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import NoReturn, TypeVar, cast
+
+from tfguard.catalog.types import (
+    DeleteCall,
+    DetailCall,
+    EachCall,
+    IgnoreRule,
+    ListCall,
+    ParentRule,
+    ResourceType,
+)
+from tfguard.errors import ConfigError
+
+T = TypeVar("T")
+
+PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+"""A name in a template."""
+
+_FOLDER = Path(__file__).parent
+_STATE_ONLY = "state_only.yaml"
+_ADVICE = "correct the entry; the head of aws.yaml describes the format"
+_SCOPES = ("regional", "global")
+_EVERYWHERE = frozenset({"partition", "account", "region"})
+_IN_ARGUMENTS = _EVERYWHERE | {"id", "import_id", "name", "arn"}
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Every resource type that tfguard knows, and the providers whose resources exist in the state alone."""
+
+    types: Mapping[str, ResourceType]
+    endpoint_aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    state_only_patterns: tuple[str, ...] = ()
+
+    def get(self, resource_type: str) -> ResourceType | None:
+        """The entry of a Terraform resource type, or None when there is none."""
+        return self.types.get(resource_type)
+
+    def __iter__(self) -> Iterator[ResourceType]:
+        """Every entry, in the order of the files."""
+        return iter(self.types.values())
+
+    def __len__(self) -> int:
+        """How many types there are."""
+        return len(self.types)
+
+    def state_only(self, provider_source: str) -> bool:
+        """Whether the resources of a provider (`registry.terraform.io/hashicorp/random`) exist in the state alone."""
+        return any(fnmatchcase(provider_source, pattern) for pattern in self.state_only_patterns)
+
+    def endpoint_names(self, service: str) -> tuple[str, ...]:
+        """What a provider block's `endpoints` may call a service of the SDK."""
+        return (service, *self.endpoint_aliases.get(service, ()))
+
+
+@cache
+def load_catalog() -> Catalog:
+    """The catalogue that comes with tfguard, read once. Raises `ConfigError` when a file of it is damaged."""
+    types: dict[str, ResourceType] = {}
+    aliases: dict[str, tuple[str, ...]] = {}
+    for path in sorted(_FOLDER.glob("*.yaml")):
+        if path.name == _STATE_ONLY:
+            continue
+        part = read_types(path.name, path.read_text(encoding="utf-8"))
+        types.update(part.types)
+        aliases.update(part.endpoint_aliases)
+    patterns = read_state_only(_STATE_ONLY, (_FOLDER / _STATE_ONLY).read_text(encoding="utf-8"))
+    return Catalog(types, aliases, patterns)
+
+
+def read_types(file: str, text: str) -> Catalog:
+    """The types of one catalogue file. Raises `ConfigError` with file, type and key."""
+    top = _Node(file, "(head)", "", _parse(file, text))
+    top.allow("cloud", "endpoint_names", "ignore_tags", "types")
+    cloud, ignore_tags = top.text("cloud"), top.texts_by_name("ignore_tags")
+    aliases = {name: top.at("endpoint_names").texts(name) for name in top.at("endpoint_names").names()}
+    entries = top.at("types")
+    return Catalog(
+        {name: _resource_type(entries.entry(name), name, cloud, ignore_tags) for name in entries.names()}, aliases
+    )
+
+
+def read_state_only(file: str, text: str) -> tuple[str, ...]:
+    """The patterns of the providers that own nothing outside a state."""
+    top = _Node(file, "(head)", "", _parse(file, text))
+    top.allow("providers")
+    return top.texts("providers")
+
+
+def _parse(file: str, text: str) -> object:
+    import yaml  # here, and not above: most commands never open the catalogue
+
+    class Strict(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        """A loader that does not take the second of two equal keys in silence."""
+
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
+            """The mapping, if no key is there twice."""
+            seen: set[str] = set()
+            for key, _ in node.value:
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} is there twice", key.start_mark)
+                seen.add(key.value)
+            built: dict[object, object] = super().construct_mapping(node, deep)
+            return built
+
+    try:
+        return yaml.load(text, Loader=Strict)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{file}: {' '.join(str(error).split())}", "correct the YAML") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """One mapping of a file, which knows where it stands so that its errors can tell."""
+
+    file: str
+    type: str
+    path: str
+    value: object
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.value, dict) or not all(isinstance(key, str) for key in self.value):
+            raise ConfigError(f"{self.file}: {self.type}: {self.path or 'the entry'}: must be a mapping", _ADVICE)
+
+    def names(self) -> list[str]:
+        """The keys, which must be texts."""
+        return list(self._mapping())
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there."""
+        return key in self._mapping()
+
+    def allow(self, *keys: str) -> None:
+        """Refuse every key that is not among `keys`."""
+        for key in self._mapping():
+            if key not in keys:
+                self.fail(key, f"unknown key; known are {', '.join(keys)}")
+
+    def fail(self, key: str, what: str) -> NoReturn:
+        """Raise a `ConfigError` about one key."""
+        where = f"{self.path}.{key}".strip(".")
+        raise ConfigError(f"{self.file}: {self.type}: {where}: {what}", _ADVICE)
+
+    def at(self, key: str) -> _Node:
+        """The mapping below `key`, empty when it is left out."""
+        return _Node(self.file, self.type, f"{self.path}.{key}".strip("."), self._mapping().get(key, {}))
+
+    def entry(self, name: str) -> _Node:
+        """The mapping below `name`, as the entry of the type of that name."""
+        return _Node(self.file, name, "", self._need(name))
+
+    def each(self, key: str) -> list[_Node]:
+        """The mappings of the list below `key`, none when it is left out."""
+        items = self._mapping().get(key, [])
+        if not isinstance(items, list):
+            self.fail(key, "must be a list")
+        return [_Node(self.file, self.type, f"{self.path}.{key}[{n}]".strip("."), item) for n, item in enumerate(items)]
+
+    def text(self, key: str) -> str:
+        """A text that must be there and not be empty."""
+        value = self._need(key)
+        if not isinstance(value, str) or not value:
+            self.fail(key, "must be a text")
+        return value
+
+    def optional_text(self, key: str) -> str | None:
+        """A text, or None when it is left out."""
+        return self.text(key) if self.has(key) else None
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts, empty when it is left out."""
+        value = self._mapping().get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            self.fail(key, "must be a list of texts")
+        return tuple(value)
+
+    def texts_by_name(self, key: str) -> dict[str, str]:
+        """A mapping from text to text, empty when it is left out."""
+        below = self.at(key)
+        return {name: below.text(name) for name in below.names()}
+
+    def flag(self, key: str) -> bool:
+        """True or false; false when it is left out."""
+        value = self._mapping().get(key, False)
+        if not isinstance(value, bool):
+            self.fail(key, "must be true or false")
+        return value
+
+    def positive(self, key: str) -> int | None:
+        """A whole number above zero, or None when it is left out."""
+        value = self._mapping().get(key)
+        if value is None and not self.has(key):
+            return None
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            self.fail(key, "must be a whole number above zero")
+        return value
+
+    def arguments(self, key: str) -> dict[str, object]:
+        """Arguments for a call of the SDK: any YAML, since the contract test checks them against the SDK's model."""
+        return dict(self.at(key)._mapping())
+
+    def _need(self, key: str) -> object:
+        if not self.has(key):
+            self.fail(key, "is missing")
+        return self._mapping()[key]
+
+    def _mapping(self) -> dict[str, object]:
+        return cast("dict[str, object]", self.value)
+
+
+def _resource_type(node: _Node, name: str, cloud: str, ignore_tags: Mapping[str, str]) -> ResourceType:
+    node.allow(
+        "service", "scope", "create", "stateful", "list", "keys", "unique", "traits", "prefixes", "id", "import_id",
+        "name", "arn", "created", "tags", "details", "gone", "ignore", "parent", "delete",
+    )  # fmt: skip
+    keys, traits = node.texts_by_name("keys"), node.texts_by_name("traits")
+    if not keys:
+        node.fail("keys", "is missing or empty: without a key no object can be told from another")
+    entry = ResourceType(
+        type=name,
+        cloud=cloud,
+        service=node.text("service"),
+        scope=_one_of(node, "scope", _SCOPES),
+        keys=keys,
+        id=node.text("id"),
+        import_id=node.text("import_id"),
+        list=_optional(node, "list", _list_call),
+        unique=_subset(node, "unique", node.texts("unique"), keys),
+        traits=traits,
+        prefixes=node.texts_by_name("prefixes"),
+        name=node.optional_text("name") or keys.get("name"),
+        arn=node.optional_text("arn") or keys.get("arn"),
+        created=node.optional_text("created"),
+        tags=node.optional_text("tags"),
+        details=tuple(_detail_call(item) for item in node.each("details")),
+        gone=node.optional_text("gone"),
+        ignore=tuple(_ignore_rule(item) for item in node.each("ignore")),
+        ignore_tags=ignore_tags,
+        parent=_optional(node, "parent", _parent_rule),
+        create=node.optional_text("create"),
+        delete=_optional(node, "delete", _delete_call),
+        stateful=node.flag("stateful"),
+    )
+    _check_references(node, entry)
+    return entry
+
+
+def _optional(node: _Node, key: str, build: Callable[[_Node], T]) -> T | None:
+    return build(node.at(key)) if node.has(key) else None
+
+
+def _list_call(node: _Node) -> ListCall:
+    node.allow("operation", "result", "arguments", "page_size", "each")
+    return ListCall(
+        operation=node.text("operation"),
+        result=node.text("result"),
+        arguments=node.arguments("arguments"),
+        page_size=node.positive("page_size"),
+        each=_optional(node, "each", _each_call),
+    )
+
+
+def _each_call(node: _Node) -> EachCall:
+    node.allow("operation", "arguments", "result")
+    return EachCall(node.text("operation"), node.arguments("arguments"), node.text("result"))
+
+
+def _detail_call(node: _Node) -> DetailCall:
+    node.allow("operation", "arguments", "created", "tags")
+    call = DetailCall(
+        node.text("operation"), node.arguments("arguments"), node.optional_text("created"), node.optional_text("tags")
+    )
+    if call.created is None and call.tags is None:
+        node.fail("operation", "gives neither `created` nor `tags`")
+    return call
+
+
+def _delete_call(node: _Node) -> DeleteCall:
+    node.allow("operation", "arguments")
+    return DeleteCall(node.text("operation"), node.arguments("arguments"))
+
+
+def _ignore_rule(node: _Node) -> IgnoreRule:
+    node.allow("when", "reason")
+    return IgnoreRule(node.text("when"), node.text("reason"))
+
+
+def _parent_rule(node: _Node) -> ParentRule:
+    node.allow("type", "attribute", "parent_attribute")
+    return ParentRule(node.text("type"), node.text("attribute"), node.text("parent_attribute"))
+
+
+def _one_of(node: _Node, key: str, allowed: tuple[str, ...]) -> str:
+    value = node.text(key)
+    if value not in allowed:
+        node.fail(key, f"must be one of {', '.join(allowed)}")
+    return value
+
+
+def _subset(node: _Node, key: str, names: tuple[str, ...], known: Mapping[str, str]) -> tuple[str, ...]:
+    for name in names:
+        if name not in known:
+            node.fail(key, f"{name!r} is not one of the keys")
+    return names
+
+
+def _check_references(node: _Node, entry: ResourceType) -> None:
+    """Every name that an entry uses in a template, a prefix or a parent rule must be one that it declares."""
+    own = frozenset([*entry.keys, *entry.traits])
+    for prefix, target in entry.prefixes.items():
+        if target not in own:
+            node.fail(f"prefixes.{prefix}", f"{target!r} is neither a key nor a trait")
+    if entry.parent and entry.parent.attribute not in own:
+        node.fail("parent.attribute", f"{entry.parent.attribute!r} is neither a key nor a trait")
+    values = {"id": entry.id, "import_id": entry.import_id, "name": entry.name or "", "arn": entry.arn or ""}
+    for key, value in [*entry.keys.items(), *entry.traits.items(), *values.items()]:
+        _check_template(node, key, value, own | _EVERYWHERE)
+    for key, arguments in _all_arguments(entry):
+        _check_template(node, key, arguments, own | _IN_ARGUMENTS)
+
+
+def _all_arguments(entry: ResourceType) -> Iterator[tuple[str, object]]:
+    if entry.list and entry.list.each:
+        yield "list.each.arguments", entry.list.each.arguments
+    for number, detail in enumerate(entry.details):
+        yield f"details[{number}].arguments", detail.arguments
+    if entry.delete:
+        yield "delete.arguments", entry.delete.arguments
+
+
+def _check_template(node: _Node, key: str, value: object, known: frozenset[str]) -> None:
+    match value:
+        case str():
+            for name in PLACEHOLDER.findall(value):
+                if name not in known:
+                    node.fail(key, f"{{{name}}} is not a key or trait of this type")
+        case dict():
+            for inner in value.values():
+                _check_template(node, key, inner, known)
+        case list():
+            for inner in value:
+                _check_template(node, key, inner, known)
+        case _:
+            pass

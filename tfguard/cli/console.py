@@ -1,0 +1,89 @@
+"""tfguard's own words, on stderr; the engine's go through `UserStreams`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from datetime import UTC, datetime
+from typing import TextIO
+
+from tfguard.cli.invocation import colour_wanted
+from tfguard.engine.interrupts import SignalGate
+from tfguard.report.paint import Paint
+
+
+class UserStreams:
+    """The user's stdout and stderr for the engine's output. A reader that has gone away stops nothing (case B10)."""
+
+    def __init__(self) -> None:
+        self._gone: set[int] = set()
+
+    def out(self, text: str) -> None:
+        """Write to stdout and flush."""
+        self._write(sys.stdout, text)
+
+    def err(self, text: str) -> None:
+        """Write to stderr and flush."""
+        self._write(sys.stderr, text)
+
+    def _write(self, stream: TextIO, text: str) -> None:
+        if not text or stream.fileno() in self._gone:
+            return
+        try:
+            stream.flush()
+            stream.buffer.write(text.encode("utf-8", "replace"))
+            stream.buffer.flush()
+        except (OSError, ValueError):
+            self._gone.add(stream.fileno())
+            _detach(stream)
+
+
+def _detach(stream: TextIO) -> None:
+    """Point a dead stream at nothing, so that Python's own flush at the end does not fail either."""
+    with contextlib.suppress(OSError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, stream.fileno())
+        os.close(nothing)
+
+
+class StderrConsole:
+    """Each line starts with `tfguard:`, so that nobody takes it for the engine's."""
+
+    def __init__(self) -> None:
+        self._streams = UserStreams()
+        self.paint = Paint(colour_wanted(sys.stderr))
+
+    def say(self, text: str) -> None:
+        """One line."""
+        self._streams.err(f"tfguard: {text}\n")
+
+    def warn(self, text: str) -> None:
+        """One line that should be noticed."""
+        self._streams.err(f"tfguard: {self.paint('warning:', 'yellow', 'bold')} {text}\n")
+
+    def confirm(self, question: str) -> bool:
+        """Ask yes or no on a terminal; without one the answer is no."""
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return False
+        self._streams.err(f"tfguard: {question} Only 'yes' is taken: ")
+        return sys.stdin.readline().strip() == "yes"
+
+
+class SystemClock:
+    """The machine's clock; a sleep ends early when a signal comes."""
+
+    def __init__(self, gate: SignalGate) -> None:
+        self._gate = gate
+
+    def now(self) -> datetime:
+        """The time in UTC."""
+        return datetime.now(UTC)
+
+    def sleep(self, seconds: float) -> bool:
+        """Wait; False, and early, when the user interrupts."""
+        end = time.monotonic() + seconds
+        while not self._gate.interrupted and (left := end - time.monotonic()) > 0:
+            time.sleep(min(0.1, left))
+        return not self._gate.interrupted

@@ -1,0 +1,35 @@
+"""`tfguard history`."""
+
+from __future__ import annotations
+
+import click
+
+from tfguard.cli.invocation import Invocation
+from tfguard.cli.options import format_option, print_document
+from tfguard.cli.wiring import stack_context
+from tfguard.engine.interrupts import SignalGate
+from tfguard.flows.history import operations
+from tfguard.reconcile.advice import next_actions
+from tfguard.report.operation import history_line
+from tfguard.schemas.operation import operation_document, operation_status
+
+
+@click.command("history")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many to show.")
+@format_option()
+@click.pass_obj
+def command(invocation: Invocation, limit: int, form: str) -> None:
+    """Show the stack's operations, newest first."""
+    with SignalGate() as gate:
+        context = stack_context(invocation, gate)
+        found = operations(context.records)[:limit]
+    if form == "json":
+        bodies = [
+            operation_document(item, context.records.location, next_actions(item, invocation.command)) for item in found
+        ]
+        print_document({"schema": "tfguard.history/v1", "operations": bodies})
+        return
+    for item in found:
+        click.echo(history_line(item, operation_status(item, alive=False)))
+    if not found:
+        click.echo(f"no operation is recorded at {context.records.location}")

@@ -1,0 +1,50 @@
+"""`tfguard import`: the engine's form, or a finding with `--orphan`."""
+
+from __future__ import annotations
+
+import click
+
+from tfguard.cli.guarded import report
+from tfguard.cli.invocation import Invocation
+from tfguard.cli.options import yes_option
+from tfguard.cli.passthrough import ENGINE_ARGUMENTS, become_engine
+from tfguard.cli.wiring import run_folder, stack_context
+from tfguard.engine.arguments import without_values
+from tfguard.engine.interrupts import SignalGate
+from tfguard.errors import UsageError
+from tfguard.flows.adopt import AdoptOptions, adopt
+
+
+@click.command("import", context_settings=ENGINE_ARGUMENTS)
+@click.option(
+    "--orphan", "orphans", multiple=True, metavar="FINDING", help="Adopt a finding; can be given several times."
+)
+@click.option("--address", metavar="ADDRESS", help="Where a finding that fits several addresses is to go.")
+@click.option("--reason", default="", metavar="TEXT", help="Why it is adopted; kept in the ledger.")
+@yes_option()
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+def command(
+    invocation: Invocation,
+    orphans: tuple[str, ...],
+    address: str | None,
+    reason: str,
+    yes: bool,
+    arguments: tuple[str, ...],
+) -> int:
+    """Adopt a finding into the state, or run the engine's import.
+
+    With --orphan tfguard writes the import block, plans, refuses a plan that would delete, replace or touch anything
+    else, applies it as a recorded operation, and takes the block away. -var and -var-file of the apply can be given.
+    """
+    if not orphans:
+        become_engine(invocation, ("import", *arguments))
+    if address and len(orphans) > 1:
+        raise UsageError("--address goes with one --orphan", "adopt them one after the other")
+    with SignalGate() as gate:
+        context = stack_context(invocation, gate)
+        recorded = without_values(("import", *(f"--orphan={orphan}" for orphan in orphans), *arguments))
+        options = AdoptOptions(address, arguments, yes, reason)
+        run = adopt(context, orphans, options, recorded, run_folder(invocation))
+        report(context, run, invocation)
+    return run.exit_code

@@ -1,0 +1,36 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+
+import click
+
+from tfguard.cli.invocation import colour_wanted
+from tfguard.report.paint import Paint
+
+Decorator = Callable[[Callable[..., object]], Callable[..., object]]
+
+
+def format_option(*more: str) -> Decorator:
+    """`--format text|json` and what else a command can print."""
+    return click.option(
+        "--format", "form", type=click.Choice(["text", "json", *more]), default="text", help="How to print the result."
+    )
+
+
+def yes_option() -> Decorator:
+    """`--yes`, the approval where nobody can be asked."""
+    return click.option("--yes", is_flag=True, help="Approve without a question; needed without a terminal.")
+
+
+def print_document(document: Mapping[str, object]) -> None:
+    """A JSON document on stdout."""
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def stdout_paint() -> Paint:
+    """Colour for stdout, where it is a terminal."""
+    return Paint(colour_wanted(sys.stdout))

@@ -1,0 +1,77 @@
+"""`tfguard orphans list|show`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from tfguard.cli.invocation import Invocation
+from tfguard.cli.options import format_option, print_document, stdout_paint
+from tfguard.cli.wiring import stack_context
+from tfguard.engine.interrupts import SignalGate
+from tfguard.errors import UsageError
+from tfguard.flows.context import StackContext
+from tfguard.flows.history import operations
+from tfguard.model.finding import Finding
+from tfguard.model.inventory import Coverage
+from tfguard.reconcile.findings import coverage_of, findings_of, summary_of
+from tfguard.report.findings import PLAIN_FORMATS, findings_text, json_lines
+from tfguard.schemas.findings import finding_body, findings_document
+
+_FOUND, _INCOMPLETE = 2, 3
+
+
+@click.group("orphans")
+def command() -> None:
+    """The objects that exist and that the state does not know, from this stack's operations."""
+
+
+@command.command("list")
+@click.option("--all", "everything", is_flag=True, help="Show settled ones too.")
+@format_option("jsonl", *PLAIN_FORMATS)
+@click.pass_obj
+def list_command(invocation: Invocation, everything: bool, form: str) -> int:
+    """List the findings. Exit code 2 when one needs an action, 3 when there is none but the look was incomplete."""
+    with SignalGate() as gate:
+        findings, coverage = _findings(stack_context(invocation, gate))
+    shown = findings if everything else [finding for finding in findings if finding.disposition is None]
+    _print(shown, coverage, form)
+    if any(finding.disposition is None for finding in findings):
+        return _FOUND
+    return 0 if coverage.complete else _INCOMPLETE
+
+
+@command.command("show")
+@click.argument("finding_id")
+@format_option()
+@click.pass_obj
+def show_command(invocation: Invocation, finding_id: str, form: str) -> None:
+    """Show one finding with its evidence."""
+    with SignalGate() as gate:
+        findings, coverage = _findings(stack_context(invocation, gate))
+    chosen = [finding for finding in findings if finding.id == finding_id]
+    if not chosen:
+        raise UsageError(
+            f"there is no finding {finding_id} on this stack", f"see `{invocation.command} orphans list --all`"
+        )
+    _print(chosen, coverage, form)
+
+
+def _findings(context: StackContext) -> tuple[Sequence[Finding], Coverage]:
+    """The findings of every operation that is open, and of the newest one."""
+    head = context.records.head()
+    wanted = {*head.open_operations, head.current}
+    found = [item for item in reversed(operations(context.records)) if item.id in wanted]
+    return findings_of(found, context.records.dispositions()), coverage_of(found)
+
+
+def _print(findings: Sequence[Finding], coverage: Coverage, form: str) -> None:
+    if form == "json":
+        print_document(findings_document(findings, coverage, summary_of(findings)))
+    elif form == "jsonl":
+        click.echo(json_lines([finding_body(finding) for finding in findings]), nl=False)
+    elif form in PLAIN_FORMATS:
+        click.echo(PLAIN_FORMATS[form](findings), nl=False)
+    else:
+        click.echo(findings_text(findings, coverage, stdout_paint()), nl=False)

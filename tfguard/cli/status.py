@@ -1,0 +1,64 @@
+"""`tfguard status`."""
+
+from __future__ import annotations
+
+import click
+
+from tfguard.cli.invocation import Invocation
+from tfguard.cli.options import format_option, print_document, stdout_paint
+from tfguard.cli.wiring import stack_context
+from tfguard.engine.interrupts import SignalGate
+from tfguard.errors import OperationAliveError
+from tfguard.flows.context import StackContext
+from tfguard.flows.history import current_operation
+from tfguard.model.operation import Operation
+from tfguard.reconcile.advice import next_actions
+from tfguard.report.operation import status_text
+from tfguard.schemas.operation import SCHEMA, operation_document, operation_status
+
+_OPEN = 11
+
+
+@click.command("status")
+@click.argument("operation_id", required=False)
+@format_option()
+@click.pass_obj
+def command(invocation: Invocation, operation_id: str | None, form: str) -> int:
+    """Show the stack's current operation: its steps, what became of each, the evidence, and what to do next.
+
+    The current operation is the newest one that is not settled, else the newest one. Exit code 11 when it is open.
+    """
+    with SignalGate() as gate:
+        context = stack_context(invocation, gate)
+        operation = context.records.operation(operation_id) if operation_id else current_operation(context.records)
+        if operation is None:
+            _print_nothing(context, form)
+            return 0
+        _print(context, operation, invocation, form)
+        return _OPEN if operation.open else 0
+
+
+def _print_nothing(context: StackContext, form: str) -> None:
+    if form == "json":
+        empty = {"schema": SCHEMA, "operation_id": None, "open": False, "status": None, "steps": [], "next_actions": []}
+        print_document({**empty, "record": context.records.location})
+    else:
+        click.echo(f"no operation is recorded at {context.records.location}")
+
+
+def _print(context: StackContext, operation: Operation, invocation: Invocation, form: str) -> None:
+    alive = operation.result is None and _is_alive(context)
+    actions = () if alive else next_actions(operation, invocation.command)
+    if form == "json":
+        print_document(operation_document(operation, context.records.location, actions, alive=alive))
+    else:
+        status = operation_status(operation, alive=alive)
+        click.echo(status_text(operation, status, actions, stdout_paint()), nl=False)
+
+
+def _is_alive(context: StackContext) -> bool:
+    try:
+        context.records.refuse_if_alive()
+    except OperationAliveError:
+        return True
+    return False

@@ -1,0 +1,100 @@
+"""Builds the adapters behind the ports; nobody else does."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+from tfguard.catalog.loader import load_catalog
+from tfguard.cli.console import StderrConsole, SystemClock, UserStreams
+from tfguard.cli.invocation import Invocation
+from tfguard.engine.backend import StateLocation, data_directory, locate_state, s3_state_key
+from tfguard.engine.host import LocalHost
+from tfguard.engine.interrupts import SignalGate
+from tfguard.engine.locate import InstalledEngine, find_binary, read_version
+from tfguard.engine.terraform import TerraformEngine
+from tfguard.errors import RecordError
+from tfguard.flows.context import StackContext
+from tfguard.flows.records import Records
+from tfguard.flows.verify import Surroundings
+from tfguard.model.config import BESIDE_STATE, Config
+from tfguard.model.operation import Stack
+from tfguard.ports import RecordStore
+from tfguard.schemas.config import find_config, load_config
+from tfguard.stores.local import LocalStore
+
+
+def read_config(invocation: Invocation) -> tuple[Config, Path | None]:
+    """tfguard.yaml: the one that was named, or the first one upwards from the stack; and where it lies."""
+    path = Path(invocation.config) if invocation.config else find_config(invocation.directory)
+    return (load_config(path), path.absolute()) if path else (Config(), None)
+
+
+def installed_engine(invocation: Invocation, config: Config) -> InstalledEngine:
+    """The engine and its version. Raises `NoEngineError`."""
+    binary = find_binary(invocation.engine, config.engine, os.environ)
+    directory = invocation.directory if invocation.directory.is_dir() else Path.cwd()
+    return read_version(binary, directory)
+
+
+def stack_context(invocation: Invocation, gate: SignalGate, state_flag: str | None = None) -> StackContext:
+    """Everything around the stack that the user stands in."""
+    config, config_path = read_config(invocation)
+    installed = installed_engine(invocation, config)
+    location = locate_state(invocation.directory, os.environ, state_flag)
+    store = record_store(location, config, config_path)
+    clock, host, catalog = SystemClock(gate), LocalHost(), load_catalog()
+    engine = TerraformEngine(
+        installed, location, catalog, dict(os.environ), invocation.engine_arguments, UserStreams(), gate
+    )
+    around = Surroundings(_inventory(), catalog, config, clock, StderrConsole())
+    return StackContext(location.stack, engine, Records(store, clock, host), around, host)
+
+
+def _inventory():  # type: ignore[no-untyped-def]
+    from tfguard.inventory.aws import AwsInventory
+    from tfguard.inventory.combined import CombinedInventory
+
+    return CombinedInventory([AwsInventory(load_catalog())])
+
+
+def run_folder(invocation: Invocation) -> Path:
+    """Where the private folders of runs lie: in the engine's data folder, which nobody commits."""
+    return data_directory(invocation.directory, os.environ) / "tfguard"
+
+
+def record_store(location: StateLocation, config: Config, config_path: Path | None) -> RecordStore:
+    """Where the stack's record lives: beside the state, or below `records:`.
+
+    Raises `RecordError` with the line to add where a backend has no place beside the state that tfguard can write.
+    """
+    stack = location.stack
+    if config.records != BESIDE_STATE:
+        from tfguard.stores.urls import open_store
+
+        return open_store(_below(config.records, _stack_name(stack)), config_path.parent if config_path else None)
+    if location.path is not None:
+        return LocalStore(location.path.with_name(location.path.name + ".tfguard"))
+    if stack.backend == "s3":
+        from tfguard.stores.s3_client import backend_store
+
+        return backend_store(location.settings, s3_state_key(location.settings, stack.workspace) + ".tfguard")
+    raise RecordError(
+        f"tfguard cannot keep records beside a state in the backend '{stack.backend}'",
+        "add `records: file:///DIR` or `records: s3://BUCKET/PREFIX` to tfguard.yaml",
+    )
+
+
+def _stack_name(stack: Stack) -> str:
+    """A folder name for one state below a shared `records:` place: readable, and never the same for two states."""
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", stack.location).strip("-.")[-60:].strip("-.")
+    digest = hashlib.sha256(f"{stack.backend}\0{stack.location}\0{stack.workspace}".encode()).hexdigest()[:10]
+    return f"{readable}-{digest}"
+
+
+def _below(url: str, name: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{name}"))

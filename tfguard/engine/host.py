@@ -1,0 +1,89 @@
+"""This machine, this process and this CI job; and whether another holder still lives (case B26)."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from tfguard.engine.process import process_start_time
+from tfguard.model.lease import Lease, Liveness, ProcessIdentity
+from tfguard.model.operation import Actor
+
+# CI system -> (job id variables, link variables, commit variable); the first system whose job id is set wins.
+_CI: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
+    (
+        ("GITHUB_REPOSITORY", "GITHUB_RUN_ID", "GITHUB_JOB"),
+        ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"),
+        "GITHUB_SHA",
+    ),
+    (("CI_PROJECT_PATH", "CI_JOB_ID"), ("CI_JOB_URL",), "CI_COMMIT_SHA"),
+    (("JOB_NAME", "BUILD_NUMBER"), ("BUILD_URL",), "GIT_COMMIT"),
+    (("BUILDKITE_JOB_ID",), ("BUILDKITE_BUILD_URL",), "BUILDKITE_COMMIT"),
+    (("CIRCLE_WORKFLOW_JOB_ID",), ("CIRCLE_BUILD_URL",), "CIRCLE_SHA1"),
+    (("SYSTEM_TEAMPROJECT", "BUILD_BUILDID"), ("BUILD_BUILDURI",), "BUILD_SOURCEVERSION"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalHost:
+    """What the operating system and the environment tell."""
+
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    def actor(self) -> Actor:
+        """Who runs this command, with the CI job where there is one."""
+        job, url, commit = _ci(self.environ)
+        return Actor(_user(), socket.gethostname(), url, commit, job)
+
+    def lease(self, operation_id: str, actor: Actor, now: datetime, expires_at: datetime) -> Lease:
+        """A lease held by this process."""
+        wrapper = ProcessIdentity(os.getpid(), process_start_time(os.getpid()) or 0)
+        return Lease(operation_id, actor.user, actor.host, boot_id(), wrapper, None, actor.ci_job, now, expires_at)
+
+    def liveness(self, lease: Lease, now: datetime) -> Liveness:
+        """Whether a lease's holder lives: by pid and start time on this host, by the lease's expiry elsewhere."""
+        if lease.host != socket.gethostname():
+            return Liveness.ALIVE if now < lease.expires_at else Liveness.GONE
+        if lease.boot_id and lease.boot_id != boot_id():
+            return Liveness.GONE
+        if _runs(lease.wrapper):
+            return Liveness.ALIVE
+        return Liveness.ENGINE_ALONE if lease.engine and _runs(lease.engine) else Liveness.GONE
+
+
+def boot_id() -> str:
+    """The id of this boot of this machine; empty where the system has none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _runs(process: ProcessIdentity) -> bool:
+    return process_start_time(process.pid) == process.start_time
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return str(os.getuid())
+
+
+def _ci(environ: Mapping[str, str]) -> tuple[str | None, str | None, str | None]:
+    for job, url, commit in _CI:
+        if all(environ.get(name) for name in job):
+            return "/".join(environ[name] for name in job), _link(url, environ), environ.get(commit)
+    return None, None, None
+
+
+def _link(names: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
+    parts = [environ.get(name, "") for name in names]
+    if not all(parts):
+        return None
+    return f"{parts[0]}/{parts[1]}/actions/runs/{parts[2]}" if names[0].startswith("GITHUB") else parts[0]

@@ -1,0 +1,20 @@
+"""The identity attributes of a resource, by the catalogue's allow-list, with every marked value left out (rule 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tfguard.catalog.loader import Catalog
+from tfguard.engine.documents import at_path, masked
+from tfguard.model.secrets import is_secret
+
+
+def identity_of(
+    catalog: Catalog, resource_type: str, values: object, mask: object, secrets: frozenset[str]
+) -> Mapping[str, str]:
+    """The allow-listed attributes in `values` that no mask covers and that equal no value in `secrets`."""
+    known = catalog.get(resource_type)
+    if known is None:
+        return {}
+    found = {path: at_path(values, path) for path in known.attributes if not masked(mask, path)}
+    return {path: value for path, value in found.items() if value and not is_secret(value, secrets)}

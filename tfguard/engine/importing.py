@@ -1,0 +1,57 @@
+"""Import blocks in a file of their own, and what a plan with one says about the object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tfguard.engine.documents import mapping
+from tfguard.model.address import hcl_string
+from tfguard.model.event import EngineEvent, EventKind
+from tfguard.ports import ImportProbe
+
+FILE = "tfguard_import.tf"
+_HEADER = "# Written by tfguard for one import, and removed by it when that has ended. Safe to delete.\n"
+_NOT_THERE = "Cannot import non-existent remote object"
+
+
+def block(address: str, import_id: str) -> str:
+    """An import block, escaped so that it means exactly this id (case B52)."""
+    return f"import {{\n  to = {address}\n  id = {hcl_string(import_id)}\n}}\n"
+
+
+@contextmanager
+def import_blocks(directory: Path, pairs: Sequence[tuple[str, str]]) -> Iterator[Path]:
+    """While open, `directory` holds a file with these import blocks.
+
+    A file that a killed import left behind is replaced; one of that name that is not tfguard's is never touched.
+    Raises `OSError` when the folder cannot be written.
+    """
+    path = directory / FILE
+    with suppress(FileNotFoundError):
+        if not path.read_text(errors="replace").startswith(_HEADER):
+            raise FileExistsError(17, f"{path} exists and is not tfguard's")
+        path.unlink()
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(_HEADER + "\n".join(block(address, import_id) for address, import_id in pairs))
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def read_probe(events: Sequence[EngineEvent], address: str, import_id: str) -> ImportProbe:
+    """What the events of `plan -json` with an import block say (facts/terraform.md, section 11).
+
+    Any error but the one that names a missing object says nothing about existence.
+    """
+    for event in events:
+        importing = "importing" in mapping(event.raw.get("change"))
+        if event.kind is EventKind.PLANNED_CHANGE and event.address == address and importing:
+            return ImportProbe(True, f"the engine itself reads {import_id}", import_id)
+    if any(event.kind is EventKind.DIAGNOSTIC and event.summary == _NOT_THERE for event in events):
+        return ImportProbe(False, f"the engine itself finds no {import_id}", import_id)
+    return ImportProbe(None, f"the engine could not tell whether {import_id} exists", import_id)

@@ -1,0 +1,111 @@
+"""Which provider configuration each resource uses, and what its settings are, as far as a plan tells (issue: regions and accounts).
+
+A plan carries constants and, for a variable, only the fact that it is mentioned. A setting that mentions one variable
+and nothing else is taken to be that variable; whether that makes sense is checked where a wrong value would do harm.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from tfguard.engine.documents import Json, mapping, scalar, sequence, text
+from tfguard.model.plan import ProviderConfig
+
+_REGION = re.compile(r"^[a-z]{2,}(-[a-z]+)+-\d+$")
+_ENDPOINT = re.compile(r"^https?://\S+$")
+_VARIABLE = re.compile(r"^var\.([A-Za-z_][\w-]*)$")
+
+
+def provider_configs(document: Json) -> Mapping[str, ProviderConfig]:
+    """The provider configurations of a plan by its own keys (`aws`, `aws.eu`, `module.net:aws`)."""
+    configuration = mapping(document.get("configuration"))
+    variables = _variables(document)
+    return {
+        key: _config(key, mapping(block), variables if not text(mapping(block).get("module_address")) else {})
+        for key, block in mapping(configuration.get("provider_config")).items()
+    }
+
+
+def provider_keys(document: Json) -> Mapping[str, str]:
+    """The provider configuration key of each resource in the configuration, by its address without instance keys."""
+    root = mapping(mapping(document.get("configuration")).get("root_module"))
+    return dict(_keys(root, ""))
+
+
+def sensitive_variables(document: Json) -> frozenset[str]:
+    """The values of the root variables that are declared sensitive: a plan's `variables` carries no marker itself."""
+    declared = mapping(mapping(mapping(document.get("configuration")).get("root_module")).get("variables"))
+    names = [name for name, block in declared.items() if mapping(block).get("sensitive") is True]
+    values = mapping(document.get("variables"))
+    return frozenset(found for name in names for found in _flat_values(mapping(values.get(name)).get("value")))
+
+
+def _flat_values(value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _flat_values(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _flat_values(inner)
+    elif (found := scalar(value)) is not None:
+        yield found
+
+
+def _keys(module: Json, prefix: str) -> Iterator[tuple[str, str]]:
+    for item in sequence(module.get("resources")):
+        resource = mapping(item)
+        yield prefix + text(resource.get("address")), text(resource.get("provider_config_key"))
+    for name, call in mapping(module.get("module_calls")).items():
+        yield from _keys(mapping(mapping(call).get("module")), f"{prefix}module.{name}.")
+
+
+def _variables(document: Json) -> Mapping[str, str]:
+    values = {name: scalar(mapping(block).get("value")) for name, block in mapping(document.get("variables")).items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _config(key: str, block: Json, variables: Mapping[str, str]) -> ProviderConfig:
+    settings: dict[str, str] = {}
+    unresolved: set[str] = set()
+    for name, expression in _flattened(mapping(block.get("expressions")), ""):
+        value = _value(name, expression, variables)
+        if value is not None:
+            settings[name] = value
+        elif "references" in expression:
+            unresolved.add(name)
+    return ProviderConfig(key, text(block.get("full_name")), settings, frozenset(unresolved))
+
+
+def _flattened(expressions: Json, prefix: str) -> Iterator[tuple[str, Json]]:
+    """Nested blocks as dotted names; of a list of blocks the first, as `assume_role` and `endpoints` have one in practice."""
+    for name, value in expressions.items():
+        block = value[0] if isinstance(value, list) and value else value
+        inner = mapping(block)
+        constant = inner.get("constant_value")
+        if isinstance(constant, Mapping):
+            yield from ((f"{prefix}{name}.{key}", {"constant_value": item}) for key, item in constant.items())
+        elif isinstance(constant, list):
+            yield from ((f"{prefix}{name}.{i}", {"constant_value": item}) for i, item in enumerate(constant))
+        elif "constant_value" in inner or "references" in inner:
+            yield prefix + name, inner
+        else:
+            yield from _flattened(inner, f"{prefix}{name}.")
+
+
+def _value(name: str, expression: Json, variables: Mapping[str, str]) -> str | None:
+    if "constant_value" in expression:
+        return scalar(expression["constant_value"])
+    references = {text(reference) for reference in sequence(expression.get("references"))}
+    match = _VARIABLE.match(next(iter(references))) if len(references) == 1 else None
+    value = variables.get(match[1]) if match else None
+    return value if value is not None and _plausible(name, value) else None
+
+
+def _plausible(name: str, value: str) -> bool:
+    """Whether the variable's value can be the whole setting: `"${var.env}-1"` mentions a variable just as `var.region` does."""
+    if name == "region":
+        return bool(_REGION.match(value))
+    if name.startswith("endpoints."):
+        return bool(_ENDPOINT.match(value))
+    return True

@@ -1,0 +1,60 @@
+"""Captured queries to the engine: `version`, `show -json`, `state pull`.
+
+python-terraform is sound for these (they change nothing and their output is read to the end) and for nothing else
+(cases B73 to B77); whatever changes state goes through `process.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+# Inserted by the engine into every command line, `show` and `state` too, where they would change what is parsed here.
+CLI_ARGUMENT_VARIABLES = "TF_CLI_ARGS"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a captured query printed, and its exit code."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def captured(binary: Path, directory: Path, *arguments: str, offline: bool = False) -> Answer:
+    """Run a query in `directory` and wait for its end.
+
+    `offline` keeps the engine from asking its vendor for news. An engine that cannot be started gives exit code 127.
+    """
+    from python_terraform import Terraform  # costs 25 ms, and pass-through commands never need it
+
+    with _query_environment(offline):
+        runner = Terraform(working_dir=str(directory), terraform_bin_path=str(binary))
+        try:
+            exit_code, stdout, stderr = runner.cmd(*arguments)
+        except OSError as error:
+            return Answer(127, "", str(error))
+        except subprocess.SubprocessError as error:
+            return Answer(1, "", str(error))
+    return Answer(int(exit_code or 0), stdout or "", stderr or "")
+
+
+@contextmanager
+def _query_environment(offline: bool) -> Iterator[None]:
+    """python-terraform hands os.environ on, so what would bend the answer is taken out of it meanwhile."""
+    before = dict(os.environ)
+    for name in before:
+        if name.startswith(CLI_ARGUMENT_VARIABLES):
+            del os.environ[name]
+    if offline:
+        os.environ["CHECKPOINT_DISABLE"] = "1"
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

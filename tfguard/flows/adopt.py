@@ -1,0 +1,192 @@
+"""Adopt a finding: an import block, a plan that may do nothing else, a recorded apply, and the block is gone again (rule 15)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tfguard.errors import InputError, UsageError
+from tfguard.flows.context import StackContext
+from tfguard.flows.guard import GuardedRun, GuardOptions, Prepared, apply_prepared, run_directory
+from tfguard.flows.settle import Settling, settle
+from tfguard.model.disposition import Disposition, DispositionKind
+from tfguard.model.finding import Finding
+from tfguard.model.ids import new_operation_id
+from tfguard.model.request import ChangeRequest
+from tfguard.model.state import StateSnapshot
+from tfguard.reconcile.adoption import objections, updates
+from tfguard.reconcile.findings import findings_of
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptOptions:
+    """How to adopt. `address` chooses where several fit; `arguments` are the engine's (`-var`, `-var-file`); `yes` approves."""
+
+    address: str | None = None
+    arguments: tuple[str, ...] = ()
+    yes: bool = False
+    reason: str = ""
+
+
+def adopt(
+    context: StackContext, ids: Sequence[str], options: AdoptOptions, argv: Sequence[str], folder: Path
+) -> GuardedRun:
+    """Import the findings with these ids. `argv` is the command line as it may be recorded, `folder` takes run folders.
+
+    Raises `UsageError` for a finding that is not there, is decided, or fits several addresses; `InputError` for a plan
+    that would do more than import. Nothing has changed then, and no import block stays behind.
+    """
+    context.records.refuse_if_alive()
+    chosen = [_chosen(context, finding_id, options.address) for finding_id in ids]
+    wanted = {address: finding.object.import_id for address, finding in chosen if finding.object}
+    if len(wanted) < len(chosen):
+        raise UsageError("two of these findings belong to one address", "adopt one of them; the other stays a finding")
+    before = context.read_state(context.last_operation())
+    for address, finding in chosen:
+        refuse_if_known(before, address, finding)
+    operation_id = new_operation_id(context.clock.now())
+    directory = run_directory(folder, operation_id)
+    try:
+        with context.engine.import_blocks(list(wanted.items())):
+            request = _request(options, wanted, directory / "plan")
+            ready = _prepare(context, request, operation_id, directory, before, wanted)
+            if not _approved(context, ready, wanted, options):
+                return GuardedRun(1)
+            guard = GuardOptions(adopts=tuple(finding.id for _, finding in chosen), verify=True)
+            run = apply_prepared(context, ready, argv, guard)
+        if run.exit_code == 0:
+            _close(context, chosen, options, run)
+        return run
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _chosen(context: StackContext, finding_id: str, address: str | None) -> tuple[str, Finding]:
+    operations = [context.records.operation(operation_id) for operation_id in context.records.operation_ids()]
+    findings = {f.id: f for f in findings_of(operations, context.records.dispositions())}
+    finding = findings.get(finding_id)
+    if finding is None or finding.object is None:
+        raise UsageError(f"there is no finding {finding_id} on this stack", "see `tfguard orphans list`")
+    if finding.disposition is not None:
+        decision = finding.disposition
+        raise UsageError(
+            f"{finding_id} was settled already: {decision.kind.value} by {decision.actor} at {decision.at:%Y-%m-%d %H:%M}Z",
+            "see `tfguard orphans list`",
+        )
+    where = address or finding.address
+    if where is None:
+        raise UsageError(
+            f"{finding_id} fits {len(finding.addresses)} addresses: {', '.join(finding.addresses)}",
+            "say which one with --address ADDRESS",
+        )
+    return where, finding
+
+
+def refuse_if_known(state: StateSnapshot, address: str, finding: Finding) -> None:
+    """Raise `UsageError` when the address has an object, or the object an address (case B59)."""
+    held = state.at(address)
+    if held is not None:
+        name = next(iter(held.identity.values()), address)
+        raise UsageError(
+            f"the state already holds {name} at {address}; {finding.id} would be a second object for one address",
+            f"delete the one that is not needed at the provider, then run `tfguard recover`; see `tfguard orphans show {finding.id}`",
+        )
+    known = finding.object
+    names = {text for text in (known.import_id, known.arn) if text} if known else set()
+    for instance in state.instances:
+        if known and instance.type == known.type and names & set(instance.identity.values()):
+            raise UsageError(
+                f"{finding.id} is in the state already, at {instance.address}",
+                "run `tfguard recover` to settle the operation",
+            )
+
+
+def _request(options: AdoptOptions, wanted: Mapping[str, str], plan_file: Path) -> ChangeRequest:
+    targets = tuple(f"-target={address}" for address in wanted)
+    return ChangeRequest(
+        command="import",
+        plan_file=str(plan_file),
+        planning=(*targets, *options.arguments),
+        applying=(),
+        auto_approve=options.yes,
+        destroy=False,
+        refresh_only=False,
+        json=False,
+        color=False,
+        input=False,
+        compact_warnings=True,
+        locking=True,
+        targets=tuple(wanted),
+        var_files=(),
+        variables=options.arguments,
+        state_path=None,
+        help=False,
+    )
+
+
+def _prepare(
+    context: StackContext,
+    request: ChangeRequest,
+    operation_id: str,
+    directory: Path,
+    before: StateSnapshot,
+    wanted: Mapping[str, str],
+) -> Prepared:
+    plan_file = directory / "plan"
+    failed = context.engine.quiet_plan(request.planning, plan_file)
+    if failed is not None:
+        raise InputError(
+            f"the import cannot be planned: {failed}",
+            "pass the -var and -var-file of the apply after the id; check the provider's region and account",
+        )
+    plan = context.engine.show_plan(plan_file)
+    if against := objections(plan, wanted):
+        raise InputError(
+            "the plan would do more than adopt, so it was not applied: " + "; ".join(against),
+            "make the configuration match the object, or apply the other changes first; nothing was changed",
+        )
+    accepted = context.records.head().open_operations
+    return Prepared(operation_id, request, plan, plan_file, directory, before, accepted)
+
+
+def _approved(context: StackContext, ready: Prepared, wanted: Mapping[str, str], options: AdoptOptions) -> bool:
+    changed = updates(ready.plan)
+    for address, import_id in wanted.items():
+        also = ", and update it in place to what the configuration says" if address in changed else ""
+        context.console.say(f"will import {import_id} to {address}{also}")
+    if options.yes:
+        return True
+    if context.console.confirm("Adopt now?"):
+        return True
+    context.console.say("nothing was adopted; without a terminal, --yes approves")
+    return False
+
+
+def _close(
+    context: StackContext, chosen: Sequence[tuple[str, Finding]], options: AdoptOptions, run: GuardedRun
+) -> None:
+    """Put the decision into the ledger and settle the operations that the findings came from."""
+    actor = context.host.actor()
+    after = context.read_state(None)
+    adopted = [(address, finding) for address, finding in chosen if after.at(address) is not None]
+    context.records.decide(
+        [
+            Disposition(
+                finding_id=finding.id,
+                kind=DispositionKind.IMPORT,
+                at=context.clock.now(),
+                actor=f"{actor.user}@{actor.host}",
+                reason=options.reason or "adopted into the state",
+                operation_id=run.operation.id if run.operation else "",
+                address=address,
+                import_id=finding.object.import_id if finding.object else None,
+            )
+            for address, finding in adopted
+        ]
+    )
+    for operation_id in dict.fromkeys(finding.operation_id for _, finding in adopted if finding.operation_id):
+        settled = settle(context, context.records.operation(operation_id), Settling(False, options.arguments))
+        still = "settled" if not settled.open else "still open"
+        context.console.say(f"operation {operation_id} is {still}")

@@ -1,0 +1,97 @@
+"""`tfguard recover`: rescue and push an errored state, look every unknown step up, close what the evidence closes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tfguard.errors import CorruptRecordError, InputError, UsageError
+from tfguard.flows.context import StackContext
+from tfguard.flows.errored import push
+from tfguard.flows.settle import Settling, settle
+from tfguard.model.evidence import Evidence, EvidenceKind
+from tfguard.model.operation import Operation, Outcome, Step
+
+CONFIRMED_ABSENT = "confirmed-absent"
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverOptions:
+    """`yes` approves a push without a terminal; `arguments` are the engine's `-var` and `-var-file`.
+
+    `confirm_absent` are addresses of steps that nobody can look up and of which a person knows that nothing exists;
+    `reason` says how.
+    """
+
+    yes: bool = False
+    arguments: tuple[str, ...] = ()
+    confirm_absent: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def recover(context: StackContext, options: RecoverOptions) -> tuple[Operation, ...]:
+    """Settle every open operation as far as it goes; what was open, as it stands now. Deletes nothing.
+
+    Raises `OperationAliveError` while one runs, `CorruptRecordError` when an operation's record cannot be read.
+    """
+    context.records.rebuild_head(context.console)
+    context.records.refuse_if_alive()
+    unreadable: CorruptRecordError | None = None
+    settled: list[Operation] = []
+    for operation_id in context.records.head().open_operations:
+        try:
+            settled.append(_recover_one(context, context.records.operation(operation_id), options))
+        except CorruptRecordError as error:
+            context.console.warn(error.what)
+            unreadable = error
+    if unreadable is not None:
+        raise unreadable
+    return tuple(settled)
+
+
+def _recover_one(context: StackContext, operation: Operation, options: RecoverOptions) -> Operation:
+    how = Settling(arguments=options.arguments)
+    operation = settle(context, operation, how)
+    errored = operation.result.errored_state if operation.result else None
+    if errored is not None and not errored.pushed:
+        question = f"Push {errored.path} (serial {errored.serial}) to {operation.intent.stack.location}?"
+        if not (options.yes or context.console.confirm(question)):
+            context.console.say(f"{errored.path} was not pushed; without a terminal, --yes approves")
+            return operation
+        if not push(context, errored):
+            context.console.warn("the engine refused to push the state; see its words above")
+            return operation
+        context.console.say(f"{errored.path} was pushed")
+        operation = settle(context, operation, how)
+    return _confirmed(context, operation, options) if options.confirm_absent else operation
+
+
+def _confirmed(context: StackContext, operation: Operation, options: RecoverOptions) -> Operation:
+    """Close steps that nobody can look up, on a person's word: who said it, when, and why."""
+    if operation.result is None:
+        return operation
+    if not options.reason:
+        raise UsageError("--confirm-absent needs a reason", "add --reason TEXT: how do you know that nothing exists?")
+    actor = context.host.actor()
+    said = f"{actor.user}@{actor.host} at {context.clock.now():%Y-%m-%dT%H:%M:%SZ}: {options.reason}"
+    for address in options.confirm_absent:
+        _refuse_unless_unknown(operation.steps, address)
+    steps = tuple(
+        _with_word(step, said) if step.address in options.confirm_absent else step for step in operation.steps
+    )
+    result = replace(operation.result, steps=steps)
+    context.records.finish(result)
+    return replace(operation, result=result)
+
+
+def _refuse_unless_unknown(steps: Sequence[Step], address: str) -> None:
+    step = next((step for step in steps if step.address == address), None)
+    if step is None or step.outcome is not Outcome.UNKNOWN or step.observed:
+        raise InputError(
+            f"{address} is not an unknown step without a trace of an object", "see `tfguard status` for what it is"
+        )
+
+
+def _with_word(step: Step, said: str) -> Step:
+    evidence = (*step.evidence, Evidence(EvidenceKind.OPERATION, f"said to be absent by {said}"))
+    return replace(step, evidence=evidence, disposition=CONFIRMED_ABSENT)

@@ -1,0 +1,99 @@
+"""Keeps an operation's journal and lease up to date while the engine runs; never in the engine's way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from tfguard.errors import TfguardError
+from tfguard.flows.records import HEARTBEAT, Records
+from tfguard.model.event import EngineEvent, EventKind
+from tfguard.model.lease import ProcessIdentity
+from tfguard.model.operation import JournalEntry
+from tfguard.ports import Clock, Console
+from tfguard.reconcile.progress import Progress, journal_entry
+
+_BATCH_EVERY = timedelta(seconds=1)
+
+
+class RunJournal:
+    """Stands behind `ports.RunWatcher`: writes in small batches, and once at the start of each create.
+
+    A record that cannot be written any more is said aloud once and stops nothing: the engine's calls are in flight.
+    """
+
+    def __init__(
+        self, operation_id: str, records: Records, clock: Clock, console: Console, secrets: frozenset[str]
+    ) -> None:
+        self._operation_id = operation_id
+        self._records = records
+        self._clock = clock
+        self._console = console
+        self._secrets = secrets
+        self._waiting: list[JournalEntry] = []
+        self._written = clock.now()
+        self._renewed = clock.now()
+        self._broken = False
+        self.progress = Progress()
+        self.interrupts = 0
+
+    def started(self, process: ProcessIdentity) -> None:
+        """Note which process the engine is, so that the next run can tell whether it still lives."""
+        self._guarded(lambda: self._hold(process))
+
+    def event(self, event: EngineEvent) -> None:
+        """Take in one event."""
+        entry = journal_entry(event, self._clock.now(), self._secrets)
+        if entry is None:
+            return
+        self.progress.add([entry])
+        self._waiting.append(entry)
+
+    def tick(self) -> None:
+        """Write what has gathered, and renew the lease, when it is time."""
+        now = self._clock.now()
+        if self._waiting and (now - self._written >= _BATCH_EVERY or self._has_first_start()):
+            self.flush()
+        if now - self._renewed >= HEARTBEAT:
+            self._renewed = now
+            self._guarded(lambda: self._hold(None))
+
+    def interrupted(self, signal_name: str, forwarded: bool) -> None:
+        """Note a signal, and tell the user that tfguard waits for the calls in flight."""
+        self.interrupts += 1
+        self._waiting.append(JournalEntry(self._clock.now(), "signal", action=signal_name))
+        if forwarded:
+            self._console.say(f"{signal_name}: the engine was interrupted once; waiting until its calls have settled")
+        else:
+            self._console.say(f"{signal_name}: the engine is settling already and is not interrupted again")
+
+    def flush(self) -> None:
+        """Write what has gathered."""
+        entries, self._waiting = self._waiting, []
+        self._written = self._clock.now()
+        if entries:
+            self._guarded(lambda: self._records.journal(self._operation_id, entries))
+
+    def last_activity(self, otherwise: datetime) -> datetime:
+        """When the engine was last seen doing something."""
+        return self.progress.last_at or otherwise
+
+    def _has_first_start(self) -> bool:
+        """Whether a start waits that is the first for a while: its create may be in flight when the machine dies."""
+        quiet = self._clock.now() - self._written >= timedelta(milliseconds=250)
+        return quiet and any(entry.kind == EventKind.APPLY_START.value for entry in self._waiting)
+
+    def _hold(self, process: ProcessIdentity | None) -> None:
+        if not self._records.renew(self._operation_id, process):
+            self._console.warn(
+                "another run has taken this operation's lease; the engine goes on, and so does this look at it"
+            )
+
+    def _guarded(self, write: Callable[[], None]) -> None:
+        if self._broken:
+            return
+        try:
+            write()
+        except TfguardError as error:
+            self._broken = True
+            self._console.warn(f"{error.what}; the engine goes on, and its steps will be looked up afterwards")

@@ -1,0 +1,317 @@
+"""Look at the provider before and after a run, and turn what was seen into outcomes (design.md, steps 4, 8 and 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from tfguard.catalog.loader import Catalog
+from tfguard.model.config import Config
+from tfguard.model.evidence import Evidence, EvidenceKind
+from tfguard.model.failure import Failure
+from tfguard.model.inventory import Gap, Listing, Scope
+from tfguard.model.operation import BaselineEntry, ObservedObject, Outcome, RecordedProvider, Step
+from tfguard.model.plan import Plan, PlannedChange, ProviderConfig
+from tfguard.model.secrets import is_secret
+from tfguard.model.state import StateSnapshot
+from tfguard.ports import Clock, Console, ImportProbe, Inventory
+from tfguard.reconcile.outcomes import ListingKey, Look, conclude, listings_for
+
+_AT_ONCE = 8
+_BASELINE_SECONDS = 60.0
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 10.0
+_MOST_PROBES = 5
+
+# Provider settings that may be kept in a record: they say where to look, and hold no secret.
+_KEPT_SETTINGS = frozenset(
+    [
+        "region",
+        "profile",
+        "assume_role.role_arn",
+        "assume_role.session_name",
+        "s3_use_path_style",
+        "s3_force_path_style",
+        "skip_requesting_account_id",
+        "skip_credentials_validation",
+        "allowed_account_ids.0",
+        "project",
+        "location",
+        "use_fips_endpoint",
+        "use_dualstack_endpoint",
+        "sts_region",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is needed to look: the inventory, the catalogue, and the user's settings."""
+
+    inventory: Inventory
+    catalog: Catalog
+    config: Config
+    clock: Clock
+    console: Console
+
+
+def planned_steps(plan: Plan, before: StateSnapshot) -> tuple[Step, ...]:
+    """The steps of a plan; an object that the configuration no longer has gets its provider from the state."""
+    return tuple(_step(change, before) for change in plan.changing)
+
+
+def _step(change: PlannedChange, before: StateSnapshot) -> Step:
+    held = before.at(change.previous_address or change.address)
+    key = change.provider_key or (held.provider_key if held else "") or change.provider.rpartition("/")[2]
+    return Step(
+        address=change.address,
+        type=change.type,
+        provider=change.provider,
+        action=change.action,
+        desired=change.desired,
+        before=change.before,
+        region=change.region,
+        provider_key=key,
+    )
+
+
+def provider_for(step: Step, providers: Mapping[str, ProviderConfig], config: Config) -> ProviderConfig:
+    """The provider configuration of a step, with tfguard.yaml filling in what the plan does not carry."""
+    known = providers.get(step.provider_key) or ProviderConfig(step.provider_key, step.provider)
+    added = config.providers.get(step.provider_key, {})
+    extra = {name: value for name, value in added.items() if name not in known.settings}
+    return replace(known, settings={**known.settings, **extra}, unresolved=known.unresolved - frozenset(added))
+
+
+def recorded_providers(plan: Plan) -> tuple[RecordedProvider, ...]:
+    """The provider configurations as they may be kept."""
+    return tuple(_recorded(provider, plan.secrets) for _, provider in sorted(plan.providers.items()))
+
+
+def _recorded(provider: ProviderConfig, secrets: frozenset[str]) -> RecordedProvider:
+    kept = {
+        name: value
+        for name, value in provider.settings.items()
+        if (name in _KEPT_SETTINGS or name.startswith("endpoints.")) and value not in secrets and "@" not in value
+    }
+    identity = {name for name in provider.settings if name not in kept and _says_who(name)}
+    return RecordedProvider(provider.key, provider.source, kept, tuple(sorted(provider.unresolved)), bool(identity))
+
+
+def _says_who(name: str) -> bool:
+    """Whether a setting decides who asks or where: without it a later look would ask as somebody else."""
+    return not name.startswith(("default_tags", "ignore_tags", "skip_", "forbidden_", "allowed_", "max_retries"))
+
+
+def provider_from_record(recorded: RecordedProvider) -> ProviderConfig:
+    """The provider configuration of an earlier run, without what was not kept."""
+    return ProviderConfig(recorded.key, recorded.source, recorded.settings, frozenset(recorded.unresolved))
+
+
+class Looking:
+    """Lists in the background, so that a question to the user and the lists take their time together."""
+
+    def __init__(self, around: Surroundings, keys: Mapping[ListingKey, ProviderConfig]) -> None:
+        self._pool = ThreadPoolExecutor(max_workers=_AT_ONCE, thread_name_prefix="tfguard-list")
+        self._futures: dict[ListingKey, Future[Listing]] = {
+            key: self._pool.submit(around.inventory.list, key[0], provider, key[2] or None)
+            for key, provider in keys.items()
+        }
+
+    def result(self, seconds: float | None = None) -> Mapping[ListingKey, Listing]:
+        """The listings; one that is not there after `seconds` is a gap."""
+        wait(self._futures.values(), timeout=seconds)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        return {key: _answer(key, future, seconds) for key, future in self._futures.items()}
+
+
+def _answer(key: ListingKey, future: Future[Listing], seconds: float | None) -> Listing:
+    if future.done() and not future.cancelled():
+        return future.result()
+    scope = Scope("", None, key[2], key[1])
+    return Listing(key[0], scope, (), Gap(f"{key[1]} {key[0]}", f"the list took longer than {seconds} s"))
+
+
+def baseline_keys(
+    steps: Iterable[Step], providers: Mapping[str, ProviderConfig], around: Surroundings
+) -> Mapping[ListingKey, ProviderConfig]:
+    """The listings to take before a run: one for each type and place in which something is to be created."""
+    return _keys([step for step in steps if step.action.creates], providers, around)
+
+
+def _keys(
+    steps: Iterable[Step], providers: Mapping[str, ProviderConfig], around: Surroundings
+) -> Mapping[ListingKey, ProviderConfig]:
+    return {
+        key: provider_for(step, providers, around.config)
+        for step in steps
+        for key in listings_for(step, around.catalog)
+        if around.inventory.covers(key[0])
+    }
+
+
+def baseline_entries(listings: Mapping[ListingKey, Listing]) -> tuple[BaselineEntry, ...]:
+    """What a record keeps of the look before the run: which objects were there, by finding id alone."""
+    return tuple(
+        BaselineEntry(
+            type=key[0],
+            cloud=listing.scope.cloud,
+            account=listing.scope.account,
+            region=listing.scope.region,
+            complete=listing.complete,
+            provider_key=key[1],
+            asked_region=key[2],
+            object_ids=tuple(sorted(found.finding_id for found in listing.objects)),
+            reason=listing.gap.reason if listing.gap else None,
+        )
+        for key, listing in listings.items()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is known of a run when its steps are to be concluded. Times are in UTC.
+
+    `read_state` gives the state now and is asked again at each look: a state can change between two. `probe` asks the
+    engine itself about a step and an import id, where no list answers.
+    """
+
+    steps: tuple[Step, ...]
+    baseline: Sequence[BaselineEntry]
+    providers: Mapping[str, ProviderConfig]
+    failures: Mapping[str, Failure]
+    started_at: datetime
+    quiet_since: datetime
+    stream_whole: bool
+    read_state: Callable[[], StateSnapshot]
+    errored: StateSnapshot | None = None
+    secrets: frozenset[str] = frozenset()
+    probe: Callable[[Step, str], ImportProbe] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The concluded steps, where the look was incomplete, and the state that it rests on."""
+
+    steps: tuple[Step, ...]
+    gaps: tuple[str, ...]
+    state: StateSnapshot
+
+
+def verify(run: Run, around: Surroundings, patient: bool) -> Verdict:
+    """Conclude every step. With `patient`, wait out the consistency grace as long as that can still change something."""
+    pause = _FIRST_PAUSE
+    while True:
+        verdict = _look_once(run, around)
+        left = run.quiet_since + around.config.consistency_grace - around.clock.now()
+        waiting = [step.address for step in verdict.steps if _may_settle(step)]
+        if not patient or not waiting or left <= timedelta(0):
+            return verdict
+        if pause == _FIRST_PAUSE:
+            around.console.say(
+                f"looking for {', '.join(waiting[:3])} for up to {left.total_seconds():.0f} s more: "
+                "what is not listed yet may exist all the same (Ctrl-C leaves it unknown)"
+            )
+        # A moment longer than what is left, so that the last look is after the end of the grace.
+        if not around.clock.sleep(min(pause, left.total_seconds() + 0.05)):
+            return verdict
+        pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def _may_settle(step: Step) -> bool:
+    """Whether waiting can turn this unknown into something: a lagging list can, a refused one cannot."""
+    kinds = {evidence.kind for evidence in step.evidence}
+    return step.outcome is Outcome.UNKNOWN and EvidenceKind.GAP not in kinds and not step.observed
+
+
+def _look_once(run: Run, around: Surroundings) -> Verdict:
+    keys = _keys(run.steps, run.providers, around)
+    listings = Looking(around, keys).result()
+    # Read after the listing: a run in flight creates an object before it writes its state.
+    state = run.read_state()
+    look = Look(
+        state=state,
+        listings=listings,
+        baseline=run.baseline,
+        started_at=run.started_at,
+        quiet_since=run.quiet_since,
+        now=around.clock.now(),
+        grace=around.config.consistency_grace,
+        stream_whole=run.stream_whole,
+        errored=run.errored,
+        failures=run.failures,
+    )
+    placed = [_placed(step, listings) for step in run.steps]
+    look = _with_details(look, keys, placed, around)
+    look = replace(look, probes=_probes(run, conclude(placed, look, around.catalog), around.catalog))
+    steps = conclude(placed, look, around.catalog)
+    gaps = tuple(sorted({f"{one.gap.scope}: {one.gap.reason}" for one in listings.values() if one.gap}))
+    return Verdict(tuple(_without_secrets(step, run.secrets) for step in steps), gaps, state)
+
+
+def _placed(step: Step, listings: Mapping[ListingKey, Listing]) -> Step:
+    listing = listings.get((step.type, step.provider_key, step.region or ""))
+    if listing is None:
+        return step
+    return replace(step, cloud=listing.scope.cloud, account=listing.scope.account)
+
+
+def _with_details(
+    look: Look, keys: Mapping[ListingKey, ProviderConfig], steps: Sequence[Step], around: Surroundings
+) -> Look:
+    """The look with creation times for the few objects that came up, where only an extra call has them."""
+    first = conclude(steps, look, around.catalog)
+    wanted = {
+        seen.finding_id for step in first for seen in step.observed if not seen.in_state and seen.created_at is None
+    }
+    if not wanted:
+        return look
+    listings = {
+        key: replace(
+            listing,
+            objects=tuple(
+                around.inventory.detail(found, keys[key]) if found.finding_id in wanted else found
+                for found in listing.objects
+            ),
+        )
+        for key, listing in look.listings.items()
+    }
+    return replace(look, listings=listings)
+
+
+def _probes(run: Run, steps: Sequence[Step], catalog: Catalog) -> Mapping[str, ImportProbe]:
+    """The engine's own read of the creates that no list could answer for (the ladder's third step)."""
+    if run.probe is None:
+        return {}
+    found: dict[str, ImportProbe] = {}
+    for step in steps:
+        refused = step.outcome is Outcome.UNKNOWN and any(e.kind is EvidenceKind.GAP for e in step.evidence)
+        import_id = desired_import_id(step, catalog)
+        if refused and step.action.creates and import_id and len(found) < _MOST_PROBES:
+            found[step.address] = run.probe(step, import_id)
+    return found
+
+
+def desired_import_id(step: Step, catalog: Catalog) -> str | None:
+    """The import id that the wanted object would have, where the plan knows every part of it (case B53: never a guess)."""
+    kind = catalog.get(step.type)
+    if kind is None:
+        return None
+    try:
+        return kind.import_id.format_map(step.desired)
+    except (KeyError, ValueError, IndexError):
+        return None
+
+
+def _without_secrets(step: Step, secrets: frozenset[str]) -> Step:
+
+    def hidden(seen: ObservedObject) -> bool:
+        return any(text and is_secret(text, secrets) for text in (seen.id, seen.import_id, seen.name, seen.arn))
+
+    if not secrets or not any(hidden(seen) for seen in step.observed):
+        return step
+    kept = tuple(seen for seen in step.observed if not hidden(seen))
+    note = Evidence(EvidenceKind.SEVERAL_CANDIDATES, "an object whose name is marked sensitive is not named here")
+    return replace(step, observed=kept, evidence=(note,))

@@ -1,0 +1,83 @@
+"""What exists at AWS, as a port. The SDK is slow to import, so that it waits for the first listing."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from tfguard.catalog.loader import Catalog
+from tfguard.catalog.types import ResourceType
+from tfguard.inventory import aws_settings as settings_of
+from tfguard.model.inventory import CloudObject, Gap, Listing, Scope
+from tfguard.model.plan import ProviderConfig
+
+if TYPE_CHECKING:
+    from tfguard.inventory.aws_listing import AwsLister
+
+CLOUD = "aws"
+_NO_SDK = "boto3 is not installed: pip install 'tfguard[aws]'"
+
+
+class AwsInventory:
+    """Lists the AWS types of a catalogue. Implements `ports.Inventory`; safe to use from several threads."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._lock = Lock()
+        self._made_lister: AwsLister | None = None
+
+    def covers(self, resource_type: str) -> bool:
+        """Whether objects of the type can be listed at all."""
+        entry = self._entry(resource_type)
+        return entry is not None and entry.list is not None
+
+    def list(self, resource_type: str, provider: ProviderConfig, region: str | None = None) -> Listing:
+        """Every object of the type that the provider configuration can see; whatever is in the way becomes a gap."""
+        entry = self._entry(resource_type)
+        if entry is None or entry.list is None:
+            return _nothing(resource_type, provider, region, "no call lists this type")
+        reason = self._unknown(entry, provider, region)
+        if reason:
+            return _nothing(resource_type, provider, region, reason)
+        try:
+            lister = self._lister()
+        except ImportError:
+            return _nothing(resource_type, provider, region, _NO_SDK)
+        return lister.list(entry, provider, region)
+
+    def detail(self, found: CloudObject, provider: ProviderConfig) -> CloudObject:
+        """The object with creation time and tags, where more calls give them; unchanged where they are refused."""
+        entry = self._entry(found.type)
+        region = None if found.region == "global" else found.region
+        if entry is None or not entry.details or self._unknown(entry, provider, region):
+            return found
+        try:
+            lister = self._lister()
+        except ImportError:
+            return found
+        return lister.detail(entry, found, provider, region)
+
+    def _entry(self, resource_type: str) -> ResourceType | None:
+        entry = self._catalog.get(resource_type)
+        return entry if entry is not None and entry.cloud == CLOUD else None
+
+    def _unknown(self, entry: ResourceType, provider: ProviderConfig, region: str | None) -> str | None:
+        """Why it is not known whom to ask. What exists once in an account needs no region: credentials are good in
+        one partition only, so that the wrong one refuses them."""
+        names = (*self._catalog.endpoint_names(entry.service), *self._catalog.endpoint_names("sts"))
+        whom = settings_of.whom_is_unknown(provider, names)
+        return whom or (None if entry.is_global or region else settings_of.region_is_unknown(provider))
+
+    def _lister(self) -> AwsLister:
+        with self._lock:
+            if self._made_lister is None:
+                from tfguard.inventory.aws_listing import AwsLister
+
+                self._made_lister = AwsLister(self._catalog)
+            return self._made_lister
+
+
+def _nothing(resource_type: str, provider: ProviderConfig, region: str | None, reason: str) -> Listing:
+    known = region or provider.settings.get("region") or "unknown-region"
+    scope = Scope(CLOUD, None, known, provider.key)
+    return Listing(resource_type, scope, gap=Gap(f"{scope} {resource_type}", reason))

@@ -1,0 +1,37 @@
+"""One inventory made of several, each of which knows its own clouds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tfguard.model.inventory import CloudObject, Gap, Listing, Scope
+from tfguard.model.plan import ProviderConfig
+from tfguard.ports import Inventory
+
+
+class CombinedInventory:
+    """Hands each question to the first inventory that covers the type. Implements `ports.Inventory`."""
+
+    def __init__(self, inventories: Sequence[Inventory]) -> None:
+        self._inventories = tuple(inventories)
+
+    def covers(self, resource_type: str) -> bool:
+        """Whether any of them can list the type."""
+        return self._for(resource_type) is not None
+
+    def list(self, resource_type: str, provider: ProviderConfig, region: str | None = None) -> Listing:
+        """The listing of the inventory that covers the type; a gap when none does."""
+        inventory = self._for(resource_type)
+        if inventory is not None:
+            return inventory.list(resource_type, provider, region)
+        cloud = resource_type.split("_", 1)[0]
+        scope = Scope(cloud, None, region or provider.settings.get("region") or "unknown-region", provider.key)
+        return Listing(resource_type, scope, gap=Gap(f"{scope} {resource_type}", "no call lists this type"))
+
+    def detail(self, found: CloudObject, provider: ProviderConfig) -> CloudObject:
+        """The object with what its inventory can add; unchanged when none covers the type."""
+        inventory = self._for(found.type)
+        return inventory.detail(found, provider) if inventory is not None else found
+
+    def _for(self, resource_type: str) -> Inventory | None:
+        return next((inventory for inventory in self._inventories if inventory.covers(resource_type)), None)

@@ -1,0 +1,132 @@
+"""What `tfguard.yaml` says, and the durations that it is written with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"(?:\d{1,9}[smhd])+", re.ASCII)
+_PART = re.compile(r"(\d+)([smhd])", re.ASCII)
+
+
+def parse_duration(text: str) -> timedelta:
+    """The time that `text` names: numbers with a unit (`30s`, `2m`, `1h30m`, `14d`); `ValueError` for anything else."""
+    if not _DURATION.fullmatch(text):
+        raise ValueError("is not a duration: write a number and a unit, such as 30s, 2m, 1h or 14d")
+    try:
+        return timedelta(seconds=sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(text)))
+    except OverflowError:
+        raise ValueError("is too long a duration") from None
+
+
+def format_duration(value: timedelta) -> str:
+    """The shortest text that `parse_duration` reads back as `value`, in whole seconds."""
+    seconds = int(value.total_seconds())
+    unit = next(unit for unit in "dhms" if seconds % _UNITS[unit] == 0) if seconds else "s"
+    return f"{seconds // _UNITS[unit]}{unit}"
+
+
+class OnGap(StrEnum):
+    """What a changing command does about an open operation."""
+
+    RECONCILE = "reconcile"
+    BLOCK = "block"
+    IGNORE = "ignore"
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """For how long an object may be kept: when nothing is said, and at most."""
+
+    default: timedelta = timedelta(days=14)
+    max: timedelta = timedelta(days=90)
+
+    def __post_init__(self) -> None:
+        if self.default > self.max:
+            raise ValueError("default is longer than max")
+
+
+@dataclass(frozen=True, slots=True)
+class AwsAccount:
+    """An account to scan, and the role to assume in it (None: the caller's own rights)."""
+
+    id: str
+    role: str | None = None
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"\d{12}", self.id, re.ASCII):
+            raise ValueError("id is not an account id of 12 digits")
+
+
+@dataclass(frozen=True, slots=True)
+class AwsScan:
+    """Where to look in AWS. No regions: the caller's; no accounts: the caller's; `types` are patterns."""
+
+    regions: tuple[str, ...] = ()
+    accounts: tuple[AwsAccount, ...] = ()
+    types: tuple[str, ...] = ("*",)
+
+
+@dataclass(frozen=True, slots=True)
+class GoogleScan:
+    """Where to look in Google Cloud; `projects` and `types` are patterns."""
+
+    organization: str | None = None
+    projects: tuple[str, ...] = ()
+    types: tuple[str, ...] = ("*",)
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRule:
+    """Objects that a scan does not report, and why. All but `reason` are patterns, and all must match."""
+
+    type: str
+    reason: str
+    name: str = "*"
+    id: str = "*"
+    account: str = "*"
+    region: str = "*"
+
+    def __post_init__(self) -> None:
+        if not self.reason.strip():
+            raise ValueError("reason is empty")
+
+
+@dataclass(frozen=True, slots=True)
+class ScanConfig:
+    """What `tfguard scan` compares: stacks and state locations (patterns) with what the clouds hold."""
+
+    stacks: tuple[str, ...] = ()
+    aws: AwsScan | None = None
+    google: GoogleScan | None = None
+    ignore: tuple[IgnoreRule, ...] = ()
+
+
+BESIDE_STATE = "beside-state"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """`tfguard.yaml`, with the defaults for what it does not say.
+
+    `engine` is None when the file leaves the choice open. `records` is `beside-state` or the URL of a store.
+    `providers` holds settings by the plan's name of a provider configuration (`aws.eu`).
+    """
+
+    engine: str | None = None
+    records: str = BESIDE_STATE
+    on_gap: OnGap = OnGap.RECONCILE
+    owner: str | None = None
+    cost_owner: str | None = None
+    retention: Retention = field(default_factory=Retention)
+    consistency_grace: timedelta = timedelta(minutes=2)
+    providers: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    scan: ScanConfig = field(default_factory=ScanConfig)
+
+    def __post_init__(self) -> None:
+        if self.records != BESIDE_STATE and "://" not in self.records:
+            raise ValueError(f"records is neither {BESIDE_STATE} nor the URL of a store, such as file:///srv/tfguard")

@@ -1,0 +1,44 @@
+"""What speaks for a conclusion, and how strongly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Confidence(StrEnum):
+    """How sure tfguard is that an object came from an operation."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+
+class EvidenceKind(StrEnum):
+    """The kinds of evidence that an outcome or a finding can rest on (design.md, rule 11 and the ladder)."""
+
+    IN_STATE = "in-state"
+    TAINTED = "tainted-in-state"
+    DESIRED_IDENTITY = "desired-identity"
+    BASELINE_DIFFERENCE = "baseline-difference"
+    CREATED_IN_WINDOW = "created-in-window"
+    NOT_LISTED = "not-listed"
+    ENGINE_READ = "engine-read"
+    ENGINE_EVENT = "engine-event"
+    ENGINE_REFUSAL = "provider-refused-create"
+    STARTED_NOT_ENDED = "started-not-ended"
+    NEVER_STARTED = "never-started"
+    EXISTED_BEFORE = "existed-before"
+    SEVERAL_CANDIDATES = "several-candidates"
+    GAP = "gap"
+    OPERATION = "operation"
+    ERRORED_STATE = "errored-state"
+    REMOVED_FROM_STATE = "removed-from-state"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One piece of evidence: its kind, and one line for a person. Never holds a secret."""
+
+    kind: EvidenceKind
+    detail: str

@@ -1,0 +1,96 @@
+"""What a provider's listing says, where it was asked, and where it could not answer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where objects of one provider configuration live.
+
+    `account` is the provider's account or project id, `None` when it could not be found out. `region` is `global`
+    for types that exist once in an account. `provider_key` names the provider configuration (`aws`, `aws.eu`).
+    """
+
+    cloud: str
+    account: str | None
+    region: str
+    provider_key: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.cloud} {self.account or 'unknown-account'} {self.region}"
+
+
+@dataclass(frozen=True, slots=True)
+class CloudObject:
+    """One object that exists at the provider.
+
+    `identity` holds the values under which the object may be known in a state or a plan, by the catalogue's names
+    (`name`, `arn`, `id`, ...). `import_id` is what `terraform import` wants; it is not always `id` (case B53).
+    """
+
+    cloud: str
+    account: str | None
+    region: str
+    type: str
+    id: str
+    import_id: str
+    identity: Mapping[str, str] = field(default_factory=dict)
+    arn: str | None = None
+    name: str | None = None
+    created_at: datetime | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    parent: str | None = None
+    stateful: bool = False
+    ignored_because: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        """What makes this object this one, everywhere: cloud, account, region, type, import id."""
+        return (self.cloud, self.account or "", self.region, self.type, self.import_id)
+
+    @property
+    def finding_id(self) -> str:
+        """The same short id in every scan, since it is derived from the object's identity alone."""
+        return "o-" + hashlib.sha256("\x1f".join(self.key).encode()).hexdigest()[:8]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A place where the look was incomplete (rule 12): nothing may be called absent there."""
+
+    scope: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The objects of one type in one scope. With a gap, an object that is not listed may exist all the same."""
+
+    type: str
+    scope: Scope
+    objects: tuple[CloudObject, ...] = ()
+    gap: Gap | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether an object that is not in `objects` was really not there when it was asked for."""
+        return self.gap is None
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How far a look reached."""
+
+    states_read: int = 0
+    types_listed: int = 0
+    gaps: tuple[Gap, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was left out."""
+        return not self.gaps

@@ -1,0 +1,81 @@
+"""What a plan says is going to change, reduced to what may be kept (design.md, rule 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Action(StrEnum):
+    """What a plan does to one resource instance."""
+
+    CREATE = "create"
+    READ = "read"
+    UPDATE = "update"
+    DELETE = "delete"
+    REPLACE = "replace"
+    FORGET = "forget"
+    NOOP = "no-op"
+
+    @property
+    def creates(self) -> bool:
+        """Whether an object comes into being."""
+        return self in (Action.CREATE, Action.REPLACE)
+
+    @property
+    def deletes(self) -> bool:
+        """Whether an object goes away."""
+        return self in (Action.DELETE, Action.REPLACE)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderConfig:
+    """One provider configuration of a stack, as far as a listing needs it. Lives in memory only: it may hold credentials.
+
+    `key` is the plan's own name of it (`aws`, `aws.eu`, `module.net:aws`). `settings` holds the resolved constants
+    (`region`, `profile`, `access_key`, ...); nested blocks are flattened with dots (`endpoints.s3`, `assume_role.role_arn`).
+    `unresolved` names the settings whose value the plan does not carry: `region` in it means that the region is not known.
+    """
+
+    key: str
+    source: str
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+    unresolved: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """One instance that a plan changes. `desired` and `before` hold catalogue identity attributes only, never a secret."""
+
+    address: str
+    type: str
+    provider: str
+    action: Action
+    provider_key: str = ""
+    desired: Mapping[str, str] = field(default_factory=dict)
+    before: Mapping[str, str] = field(default_factory=dict)
+    deposed: str | None = None
+    importing: str | None = None
+    previous_address: str | None = None
+    region: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan as `show -json` gives it, reduced to what tfguard works with.
+
+    `secrets` are the values that the plan marks as sensitive; in memory only, to keep copies of them out of the record.
+    """
+
+    engine_version: str
+    changes: tuple[PlannedChange, ...]
+    providers: Mapping[str, ProviderConfig] = field(default_factory=dict, repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    changes_outputs: bool = False
+    errored: bool = False
+
+    @property
+    def changing(self) -> tuple[PlannedChange, ...]:
+        """The changes that do something to an object or to the state."""
+        return tuple(c for c in self.changes if c.action not in (Action.NOOP, Action.READ) or c.importing)

@@ -1,0 +1,44 @@
+"""What the engine's state says, reduced to what may be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class StateInstance:
+    """One object that a state knows. `identity` holds catalogue identity attributes only.
+
+    `provider` is the provider's source, `provider_key` its configuration as a plan names it (`aws`, `aws.eu`).
+    """
+
+    address: str
+    type: str
+    provider: str
+    provider_key: str = ""
+    identity: Mapping[str, str] = field(default_factory=dict)
+    tainted: bool = False
+    deposed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateSnapshot:
+    """A state at one moment. `lineage` is empty for a state that does not exist yet."""
+
+    lineage: str
+    serial: int
+    instances: tuple[StateInstance, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def addresses(self) -> frozenset[str]:
+        """Every address with a current (not deposed) object."""
+        return frozenset(i.address for i in self.instances if i.deposed is None)
+
+    def at(self, address: str) -> StateInstance | None:
+        """The current object at `address`."""
+        return next((i for i in self.instances if i.address == address and i.deposed is None), None)
+
+
+EMPTY_STATE = StateSnapshot(lineage="", serial=0)

@@ -1,0 +1,245 @@
+"""The few things that the flows need from outside, as Protocols. `cli/wiring.py` alone builds what stands behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from tfguard.model.event import EngineEvent
+from tfguard.model.inventory import CloudObject, Listing
+from tfguard.model.lease import Lease, Liveness, ProcessIdentity
+from tfguard.model.operation import Actor, EngineInfo, ErroredState, StreamHealth
+from tfguard.model.plan import Plan, ProviderConfig
+from tfguard.model.request import Approval, ChangeRequest
+from tfguard.model.state import StateSnapshot
+
+
+class Clock(Protocol):
+    """Time, so that tests can move it."""
+
+    def now(self) -> datetime:
+        """The time in UTC."""
+        ...
+
+    def sleep(self, seconds: float) -> bool:
+        """Wait; False, and early, when the user interrupts."""
+        ...
+
+
+class Host(Protocol):
+    """This machine and this process, and what can be told of others."""
+
+    def actor(self) -> Actor:
+        """Who runs this command, with the CI job where there is one."""
+        ...
+
+    def lease(self, operation_id: str, actor: Actor, now: datetime, expires_at: datetime) -> Lease:
+        """A lease held by this process."""
+        ...
+
+    def liveness(self, lease: Lease, now: datetime) -> Liveness:
+        """Whether a lease's holder lives: by pid and start time on this host, by the lease's expiry elsewhere."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """The bytes of one record document, and the version to hand back when replacing it."""
+
+    data: bytes
+    version: str
+
+
+class RecordStore(Protocol):
+    """Moves named bytes durably, and knows nothing of what they mean.
+
+    Names are relative paths with `/`. Every method raises `RecordError` when the place cannot be read or written.
+    A write has reached the medium (fsync, or an acknowledged conditional write) when the method returns.
+    """
+
+    @property
+    def location(self) -> str:
+        """Where the records lie, for a person; no credential in it."""
+        ...
+
+    def read(self, name: str) -> Blob | None:
+        """The document, or None when there is none."""
+        ...
+
+    def create(self, name: str, data: bytes) -> None:
+        """Write a document that must not exist yet; `ConflictError` when it does."""
+        ...
+
+    def replace(self, name: str, data: bytes, expected: str | None) -> None:
+        """Write a document if it still has the version `expected` (None: must not exist); else `ConflictError`."""
+        ...
+
+    def append(self, name: str, data: bytes) -> None:
+        """Add whole lines to a journal. One writer at a time, guarded by the lease."""
+        ...
+
+    def read_journal(self, name: str) -> bytes:
+        """All that was appended under `name`, in order; empty when nothing was."""
+        ...
+
+    def names(self, prefix: str) -> Sequence[str]:
+        """The names of the documents and journals below `prefix` (a folder, without a trailing slash), sorted."""
+        ...
+
+    def move_aside(self, name: str) -> str:
+        """Keep a document that cannot be trusted under another name, and tell that name; it is never overwritten."""
+        ...
+
+
+class Inventory(Protocol):
+    """Lists what exists at one or more clouds. A refusal is a gap in the answer, never an exception."""
+
+    def covers(self, resource_type: str) -> bool:
+        """Whether objects of the type can be listed at all."""
+        ...
+
+    def list(self, resource_type: str, provider: ProviderConfig, region: str | None = None) -> Listing:
+        """Every object of the type that the provider configuration can see.
+
+        `region` overrides the provider's own (a resource may carry one). All pages are read; anything less is a gap.
+        """
+        ...
+
+    def detail(self, found: CloudObject, provider: ProviderConfig) -> CloudObject:
+        """The same object with creation time and tags, where the listing lacks them and another call gives them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EngineExit:
+    """How an engine process ended: `exit_code` as a shell shows it (128 + N for signal N)."""
+
+    exit_code: int
+    signal: int | None = None
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyExit:
+    """How an apply ended, and how well its event stream could be read."""
+
+    exit: EngineExit
+    health: StreamHealth
+
+
+@dataclass(frozen=True, slots=True)
+class ImportProbe:
+    """What the engine itself says about an object: `exists` is None when it could not tell."""
+
+    exists: bool | None
+    detail: str
+    import_id: str = ""
+
+
+class RunWatcher(Protocol):
+    """What a flow wants to know while the engine applies."""
+
+    def started(self, process: ProcessIdentity) -> None:
+        """The engine runs now, as this process."""
+        ...
+
+    def event(self, event: EngineEvent) -> None:
+        """One event of the engine's stream."""
+        ...
+
+    def tick(self) -> None:
+        """Called a few times a second, also when nothing happens."""
+        ...
+
+    def interrupted(self, signal_name: str, forwarded: bool) -> None:
+        """tfguard got a signal; `forwarded` tells whether the engine was sent an interrupt for it."""
+        ...
+
+
+class Engine(Protocol):
+    """The engine, in one working directory and workspace."""
+
+    @property
+    def info(self) -> EngineInfo:
+        """Its name and version."""
+        ...
+
+    def show_plan(self, plan_file: Path) -> Plan:
+        """The plan in a plan file, reduced. Raises `InputError` when the file is not a plan that this engine can read."""
+        ...
+
+    def plan(self, request: ChangeRequest, plan_file: Path, run_directory: Path) -> EngineExit:
+        """Plan into `plan_file`, in the engine's own human form on the user's stdout."""
+        ...
+
+    def quiet_plan(self, arguments: Sequence[str], plan_file: Path) -> str | None:
+        """Plan into `plan_file` without showing it, touching nothing; None when it worked, else why not."""
+        ...
+
+    def ask(self, request: ChangeRequest, plan: Plan) -> Approval:
+        """Put the engine's own question to the user, exactly as it would, and take the answer."""
+        ...
+
+    def apply(
+        self,
+        request: ChangeRequest,
+        plan_file: Path,
+        run_directory: Path,
+        user_agent: str,
+        watcher: RunWatcher,
+        imports: Sequence[tuple[str, str]] = (),
+    ) -> ApplyExit:
+        """Apply a plan file in a session of its own, and follow it to its end, however long that takes.
+
+        `user_agent` is added to what the provider tells the cloud about itself. `imports` are (address, import id) of
+        the plan's imports, which the engine's stream does not report.
+        """
+        ...
+
+    def leftover_events(self, run_directory: Path) -> tuple[Sequence[EngineEvent], StreamHealth] | None:
+        """The event stream of an apply whose wrapper died, read from its run directory; None when it is not there."""
+        ...
+
+    def pull_state(self) -> StateSnapshot:
+        """The state as its backend holds it. Raises `InputError` when it cannot be read: never an empty state instead."""
+        ...
+
+    def read_state_file(self, path: Path) -> StateSnapshot:
+        """The state in a file that is not the backend's. Raises `InputError` when it cannot be read."""
+        ...
+
+    def errored_state(self) -> ErroredState | None:
+        """An `errored.tfstate` in the working directory, found by looking for the file (facts/terraform.md, section 3)."""
+        ...
+
+    def push_state(self, path: Path) -> EngineExit:
+        """`state push`; the engine itself refuses another lineage or a lower serial."""
+        ...
+
+    def import_blocks(self, pairs: Sequence[tuple[str, str]]) -> AbstractContextManager[Path]:
+        """While open, the configuration has import blocks for these (address, import id) pairs."""
+        ...
+
+    def probe_import(self, address: str, import_id: str, arguments: Sequence[str]) -> ImportProbe:
+        """Ask the engine whether an object exists, by planning an import block for it."""
+        ...
+
+
+class Console(Protocol):
+    """tfguard's own words to the user; the engine's output does not pass here."""
+
+    def say(self, text: str) -> None:
+        """One line on stderr."""
+        ...
+
+    def warn(self, text: str) -> None:
+        """One line that should be noticed, on stderr."""
+        ...
+
+    def confirm(self, question: str) -> bool:
+        """Ask yes or no on a terminal; without one the answer is no."""
+        ...

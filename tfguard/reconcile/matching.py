@@ -1,0 +1,115 @@
+"""Does this object look like what that step wanted? Pure, on the catalogue's identity attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import IntEnum
+
+from tfguard.catalog.types import ResourceType
+from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
+from tfguard.model.inventory import CloudObject
+
+# Hosts' and providers' clocks differ, and creation times are often whole seconds.
+CLOCK_SKEW = timedelta(seconds=60)
+
+# Both sides know it and it is unique in the world: nothing else is asked when it can be compared.
+_DECISIVE = ("arn", "url")
+
+
+class Likeness(IntEnum):
+    """How much an object looks like what was wanted, weakest first."""
+
+    CONFLICT = 0
+    NOTHING_TO_COMPARE = 1
+    TRAITS = 2
+    PREFIX = 3
+    KEY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An object as a candidate for a step, with what speaks for it."""
+
+    found: CloudObject
+    confidence: Confidence
+    evidence: tuple[Evidence, ...]
+
+
+def same_object(kind: ResourceType, identity: Mapping[str, str], found: CloudObject) -> bool:
+    """Whether a state's or a record's identity means this very object (facts/inventories.md: match on keys, not on `id`)."""
+    for attribute in _DECISIVE:
+        if attribute in kind.keys and attribute in identity and attribute in found.identity:
+            return identity[attribute] == found.identity[attribute]
+    return any(identity[key] == found.identity.get(key) for key in kind.keys if key in identity)
+
+
+def likeness(kind: ResourceType, desired: Mapping[str, str], found: CloudObject) -> tuple[Likeness, str]:
+    """How well the object fits, and the attributes that say so. One attribute that differs is a conflict."""
+    known = {name: value for name, value in desired.items() if name in kind.keys or name in kind.traits}
+    present = {name: found.identity[name] for name in known if name in found.identity}
+    if any(known[name] != value for name, value in present.items()):
+        return Likeness.CONFLICT, ""
+    starts = {name: desired[name] for name in kind.prefixes if name in desired}
+    for name, start in starts.items():
+        if not found.identity.get(kind.prefixes[name], "").startswith(start):
+            return Likeness.CONFLICT, ""
+    said = ", ".join(f"{name} = {value}" for name, value in present.items())
+    if any(name in kind.keys for name in present):
+        return Likeness.KEY, said
+    if starts:
+        return Likeness.PREFIX, ", ".join(f"{name} = {value}" for name, value in starts.items())
+    return (Likeness.TRAITS, said) if present else (Likeness.NOTHING_TO_COMPARE, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """When the operation ran, and which objects were there before it.
+
+    `before` holds finding ids; `baseline_complete` tells whether an object that is not among them was really absent.
+    """
+
+    started_at: datetime
+    ended_at: datetime
+    before: frozenset[str]
+    baseline_complete: bool
+
+    def existed_before(self, found: CloudObject) -> bool:
+        """Whether the object is older than the operation."""
+        if found.finding_id in self.before:
+            return True
+        return found.created_at is not None and found.created_at < self.started_at - CLOCK_SKEW
+
+    def made_inside(self, found: CloudObject) -> bool:
+        """Whether the provider says that the object was created while the operation ran."""
+        if found.created_at is None:
+            return False
+        return self.started_at - CLOCK_SKEW <= found.created_at <= self.ended_at + CLOCK_SKEW
+
+
+def candidate(kind: ResourceType, desired: Mapping[str, str], found: CloudObject, window: Window) -> Match | None:
+    """The object as a candidate for a step that wanted `desired`, or None when something rules it out."""
+    if window.existed_before(found):
+        return None
+    like, said = likeness(kind, desired, found)
+    if like is Likeness.CONFLICT:
+        return None
+    evidence: list[Evidence] = []
+    if like > Likeness.NOTHING_TO_COMPARE:
+        evidence.append(Evidence(EvidenceKind.DESIRED_IDENTITY, said))
+    if window.baseline_complete:
+        evidence.append(Evidence(EvidenceKind.BASELINE_DIFFERENCE, "listed now, and not before the run"))
+    if window.made_inside(found) and found.created_at is not None:
+        detail = f"created at {found.created_at.isoformat()}, inside the run's window"
+        evidence.append(Evidence(EvidenceKind.CREATED_IN_WINDOW, detail))
+    in_time = window.baseline_complete or window.made_inside(found)
+    return Match(found, _confidence(like, in_time), tuple(evidence))
+
+
+def _confidence(like: Likeness, in_time: bool) -> Confidence:
+    if like is Likeness.KEY:
+        return Confidence.CERTAIN if in_time else Confidence.LIKELY
+    if like in (Likeness.PREFIX, Likeness.TRAITS):
+        return Confidence.LIKELY if in_time else Confidence.POSSIBLE
+    return Confidence.POSSIBLE

@@ -1,0 +1,93 @@
+"""What the engine told about each step, folded out of its events or out of a journal of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from tfguard.model.event import EngineEvent, EventKind
+from tfguard.model.failure import Failure
+from tfguard.model.operation import JournalEntry, Step, StepStatus
+from tfguard.model.plan import Action
+from tfguard.model.secrets import is_secret
+from tfguard.reconcile.failures import classify
+
+_KEPT = (EventKind.APPLY_START, EventKind.APPLY_COMPLETE, EventKind.APPLY_ERRORED, EventKind.CHANGE_SUMMARY)
+
+
+def journal_entry(event: EngineEvent, at: datetime, secrets: frozenset[str] | None) -> JournalEntry | None:
+    """What a record keeps of an event; None for an event that changes nothing about a step.
+
+    `secrets` are the plan's marked values: an id that carries one is left out. None means that they are not known, and
+    then no id is kept at all.
+    """
+    if event.kind in _KEPT:
+        identity = event.id_value
+        if secrets is None or (identity and is_secret(identity, secrets)):
+            identity = None
+        return JournalEntry(at, event.kind.value, event.address, event.action, identity)
+    if event.kind is EventKind.DIAGNOSTIC and event.severity == "error":
+        detail = event.raw.get("diagnostic")
+        words = detail.get("detail") if isinstance(detail, Mapping) else None
+        failure = classify(event.summary or "", words if isinstance(words, str) else "")
+        return JournalEntry(at, event.kind.value, event.address, failure=failure)
+    return None
+
+
+@dataclass(slots=True)
+class Progress:
+    """The steps' state as the journal tells it so far."""
+
+    started: dict[str, set[str]] = field(default_factory=dict)
+    ended: dict[str, set[str]] = field(default_factory=dict)
+    errored: set[str] = field(default_factory=set)
+    ids: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, Failure] = field(default_factory=dict)
+    first_failure: Failure | None = None
+    finished: bool = False
+    last_at: datetime | None = None
+
+    def add(self, entries: Iterable[JournalEntry]) -> None:
+        """Take in more of the journal."""
+        for entry in entries:
+            self._add(entry)
+
+    def _add(self, entry: JournalEntry) -> None:
+        self.last_at = max(self.last_at, entry.at) if self.last_at else entry.at
+        address, action = entry.address or "", entry.action or ""
+        if entry.kind == EventKind.APPLY_START.value:
+            self.started.setdefault(address, set()).add(action)
+        elif entry.kind == EventKind.APPLY_COMPLETE.value:
+            self.ended.setdefault(address, set()).add(action)
+            if entry.id and action != "delete":
+                self.ids[address] = entry.id
+        elif entry.kind == EventKind.APPLY_ERRORED.value:
+            self.errored.add(address)
+        elif entry.kind == EventKind.CHANGE_SUMMARY.value:
+            self.finished = True
+        elif entry.failure is not None:
+            self.first_failure = self.first_failure or entry.failure
+            if address:
+                self.failures[address] = entry.failure
+
+    def apply_to(self, steps: Sequence[Step], whole_success: bool) -> tuple[Step, ...]:
+        """The steps with what the engine told of them.
+
+        `whole_success` says that the engine ended with 0: then steps without an event of their own (a pure import, a
+        forgotten object) were done too.
+        """
+        return tuple(self._apply(step, whole_success) for step in steps)
+
+    def _apply(self, step: Step, whole_success: bool) -> Step:
+        started, ended = self.started.get(step.address, set()), self.ended.get(step.address, set())
+        wanted = {"create", "delete"} if step.action is Action.REPLACE else {step.action.value}
+        failure = self.failures.get(step.address)
+        step = replace(step, reported_id=self.ids.get(step.address), error=failure.detail if failure else None)
+        if step.address in self.errored or failure:
+            return replace(step, status=StepStatus.ERROR)
+        if wanted <= ended:
+            return replace(step, status=StepStatus.OK)
+        if started:
+            return replace(step, status=StepStatus.RUNNING)
+        return replace(step, status=StepStatus.OK if whole_success else StepStatus.PENDING)

@@ -1,0 +1,107 @@
+"""Findings, one function a format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+from tfguard.model.address import hcl_string
+from tfguard.model.finding import Finding
+from tfguard.model.inventory import Coverage
+from tfguard.report.paint import Paint
+
+_COLUMNS = (
+    "id",
+    "verdict",
+    "confidence",
+    "address",
+    "type",
+    "account",
+    "region",
+    "import_id",
+    "created_at",
+    "disposition",
+)
+
+
+def findings_text(findings: Sequence[Finding], coverage: Coverage, paint: Paint) -> str:
+    """For a person: each finding with its evidence, and how far the look reached as the last line."""
+    lines: list[str] = []
+    for finding in findings:
+        row = _row(finding)
+        loud = ("dim",) if finding.disposition else ("red", "bold")
+        where = " ".join(part for part in (row["account"], row["region"]) if part)
+        lines.append(f"{paint(finding.id, 'bold')}  {paint(finding.verdict.value, *loud)}, {finding.confidence.value}")
+        lines.append(
+            f"  {row['type']} {row['import_id']} ({where}{', created ' + row['created_at'] if row['created_at'] else ''})"
+        )
+        lines.append(f"  for {finding.address or 'one of ' + ', '.join(finding.addresses)}")
+        lines += [f"  evidence: {item.kind.value}: {item.detail}" for item in finding.evidence]
+        if finding.disposition:
+            lines.append(f"  settled: {finding.disposition.kind.value} by {finding.disposition.actor}")
+    if not findings:
+        lines.append("no findings")
+    return "\n".join([*lines, coverage_line(coverage)]) + "\n"
+
+
+def coverage_line(coverage: Coverage) -> str:
+    """How far the look reached; a gap is never left out."""
+    if coverage.complete:
+        return "coverage: complete"
+    return "coverage: incomplete: " + "; ".join(f"{gap.scope}: {gap.reason}" for gap in coverage.gaps)
+
+
+def findings_csv(findings: Sequence[Finding]) -> str:
+    """For a spreadsheet."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(_row(finding) for finding in findings)
+    return out.getvalue()
+
+
+def findings_markdown(findings: Sequence[Finding]) -> str:
+    """For a pull request or an issue."""
+    head = [" | ".join(_COLUMNS), " | ".join("---" for _ in _COLUMNS)]
+    body = [" | ".join(value.replace("|", "\\|") for value in _row(finding).values()) for finding in findings]
+    return "".join(f"| {line} |\n" for line in [*head, *body])
+
+
+def import_blocks(findings: Sequence[Finding]) -> str:
+    """Import blocks for the findings that belong to one address and are not decided."""
+    return "\n".join(
+        f"import {{\n  to = {finding.address}\n  id = {hcl_string(finding.object.import_id)}\n}}\n"
+        for finding in findings
+        if finding.address and finding.object and not finding.disposition
+    )
+
+
+def json_lines(bodies: Sequence[Mapping[str, object]]) -> str:
+    """One JSON document a line."""
+    return "".join(json.dumps(body) + "\n" for body in bodies)
+
+
+PLAIN_FORMATS: Mapping[str, Callable[[Sequence[Finding]], str]] = {
+    "csv": findings_csv,
+    "markdown": findings_markdown,
+    "import-blocks": import_blocks,
+}
+
+
+def _row(finding: Finding) -> Mapping[str, str]:
+    found = finding.object
+    values = (
+        finding.id,
+        finding.verdict.value,
+        finding.confidence.value,
+        finding.address or "",
+        found.type if found else "",
+        (found.account if found else "") or "",
+        found.region if found else "",
+        found.import_id if found else "",
+        f"{found.created_at:%Y-%m-%dT%H:%M:%SZ}" if found and found.created_at else "",
+        finding.disposition.kind.value if finding.disposition else "",
+    )
+    return dict(zip(_COLUMNS, values, strict=True))

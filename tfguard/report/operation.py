@@ -1,0 +1,109 @@
+"""An operation as text: for `status`, for the summary after a run, and as a line of `history`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tfguard.model.operation import ObservedObject, Operation, OperationStatus, Outcome, Step
+from tfguard.report.paint import Paint
+
+_LOUD = {
+    Outcome.ORPHANED: ("red", "bold"),
+    Outcome.DUPLICATED: ("red", "bold"),
+    Outcome.UNKNOWN: ("yellow", "bold"),
+    Outcome.TAINTED: ("yellow",),
+    Outcome.RECORDED: ("green",),
+    Outcome.ABSENT: ("dim",),
+}
+_MEANING = {
+    Outcome.ORPHANED: "exists, and the state does not know it",
+    Outcome.DUPLICATED: "exists more than once for one address",
+    Outcome.UNKNOWN: "could not be told",
+    Outcome.TAINTED: "in state, tainted",
+    Outcome.RECORDED: "in state",
+    Outcome.ABSENT: "not there",
+}
+
+
+def status_text(operation: Operation, status: OperationStatus, next_actions: Sequence[str], paint: Paint) -> str:
+    """The whole operation for a person, worst first, with the evidence and the next commands."""
+    intent, result = operation.intent, operation.result
+    how = "open" if operation.open else "settled"
+    lines = [
+        f"operation {operation.id}: {intent.command} by {intent.actor.user}@{intent.actor.host}, {status.value}, "
+        + paint(how, "bold", "red" if operation.open else "green"),
+        f"  state    {intent.stack.location} (workspace {intent.stack.workspace})",
+        f"  started  {intent.started_at:%Y-%m-%d %H:%M:%SZ}"
+        + (f", ended {result.ended_at:%H:%M:%SZ}" if result else ""),
+    ]
+    if result and result.exit_code is not None:
+        lines.append(f"  engine   {intent.engine.name} {intent.engine.version}, exit code {result.exit_code}")
+    if result and result.error:
+        lines.append(f"  failure  {result.error}")
+    lines += [line for step in _worst_first(operation.steps) for line in step_lines(step, paint)]
+    if result and result.errored_state and not result.errored_state.pushed:
+        lines.append(paint(f"  {result.errored_state.path} holds a state that was not saved", "red", "bold"))
+    lines += [paint(f"  not complete: {gap}", "yellow") for gap in (result.gaps if result else ())]
+    lines += [paint(f"  next: {action}", "bold") for action in next_actions]
+    return "\n".join(lines) + "\n"
+
+
+def summary_lines(operation: Operation, next_actions: Sequence[str], paint: Paint) -> Iterator[str]:
+    """What to say after a run: nothing when all is in state, else each thing that is not, and what to do."""
+    loud = [step for step in _worst_first(operation.steps) if step.open or step.outcome is Outcome.TAINTED]
+    for step in loud:
+        yield from (line.removeprefix("  ") for line in step_lines(step, paint))
+    result = operation.result
+    health = result.stream if result else None
+    if health and (health.plain or health.cut):
+        yield f"the event stream had {health.plain} plain and {health.cut} cut lines; outcomes rest on state and lists"
+    for gap in result.gaps if result else ():
+        yield paint(f"not complete: {gap}", "yellow")
+    for action in next_actions:
+        yield paint(f"next: {action}", "bold")
+    # The last and loudest line, since the engine's own notice drowns among other errors (case B18).
+    if result and result.errored_state and not result.errored_state.pushed:
+        where = f"; a copy is at {result.errored_state.rescued}" if result.errored_state.rescued else ""
+        yield paint(f"THE STATE WAS NOT SAVED: it is in {result.errored_state.path}{where}", "red", "bold")
+
+
+def _worst_first(steps: Sequence[Step]) -> list[Step]:
+    order = list(_LOUD)
+    return sorted(steps, key=lambda step: order.index(step.outcome) if step.outcome else -1)
+
+
+def step_lines(step: Step, paint: Paint) -> Iterator[str]:
+    """A step: address and outcome, its objects, and why."""
+    outcome = step.outcome
+    word = paint(outcome.value, *_LOUD[outcome]) if outcome else "not looked up yet"
+    decided = f", {step.disposition}" if step.disposition else ""
+    meaning = f" ({_MEANING[outcome]})" if outcome else ""
+    yield f"  {step.address}: {word}{meaning}{decided}"
+    if outcome in (Outcome.RECORDED, Outcome.ABSENT) and not step.error:
+        return
+    if step.error:
+        yield f"      engine: {step.status.value}, {step.error}"
+    for seen in step.observed:
+        yield f"      {object_line(seen)}"
+    for evidence in step.evidence:
+        yield f"      evidence: {evidence.kind.value}: {evidence.detail}"
+
+
+def object_line(seen: ObservedObject) -> str:
+    """An object: its import id, where it is, since when, how sure, and the finding's id."""
+    where = " ".join(part for part in (seen.cloud, seen.account or "", seen.region) if part)
+    since = f", created {seen.created_at:%Y-%m-%d %H:%M:%SZ}" if seen.created_at else ""
+    if seen.in_state:
+        return f"the state holds {seen.import_id} ({where}{since})"
+    name = f"{seen.finding_id}: " if seen.finding_id else "older object "
+    return f"{name}{seen.import_id} ({where}{since}), {seen.confidence.value}"
+
+
+def history_line(operation: Operation, status: OperationStatus) -> str:
+    """One line of `history`."""
+    intent = operation.intent
+    how = "open" if operation.open else "settled"
+    return (
+        f"{operation.id}  {intent.started_at:%Y-%m-%d %H:%M:%SZ}  {intent.command:<8} {status.value:<12} {how:<8} "
+        f"{intent.actor.user}@{intent.actor.host}"
+    )

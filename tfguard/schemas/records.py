@@ -1,0 +1,66 @@
+"""The documents of an operation's record, one pair of functions each. Every `decode_*` raises `NewerRecordError` or
+`CorruptRecordError` and nothing else, whatever the bytes are; `where` names the document in those errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tfguard.model.disposition import Disposition
+from tfguard.model.operation import Head, Intent, JournalEntry, Result
+from tfguard.schemas.document import Document, Lines, decode_lines
+
+HEAD = Document("tfguard.head", 1, Head)
+INTENT = Document("tfguard.intent", 1, Intent)
+OUTCOME = Document("tfguard.outcome", 1, Result)
+JOURNAL = Document("tfguard.journal", 1, JournalEntry, short=True)
+DISPOSITION = Document("tfguard.disposition", 1, Disposition)
+
+
+def encode_head(head: Head) -> bytes:
+    """`head.json`."""
+    return HEAD.encode(head)
+
+
+def decode_head(data: bytes, where: str = "head.json") -> Head:
+    """The head in `head.json`."""
+    return HEAD.decode(data, where)
+
+
+def encode_intent(intent: Intent) -> bytes:
+    """`intent.json`."""
+    return INTENT.encode(intent)
+
+
+def decode_intent(data: bytes, where: str = "intent.json") -> Intent:
+    """The intent in `intent.json`."""
+    return INTENT.decode(data, where)
+
+
+def encode_outcome(result: Result) -> bytes:
+    """`outcome.json`."""
+    return OUTCOME.encode(result)
+
+
+def decode_outcome(data: bytes, where: str = "outcome.json") -> Result:
+    """The result in `outcome.json`."""
+    return OUTCOME.decode(data, where)
+
+
+def encode_journal(entries: Iterable[JournalEntry]) -> bytes:
+    """Whole lines of `events.jsonl`."""
+    return b"".join(map(JOURNAL.encode_line, entries))
+
+
+def decode_journal(data: bytes, where: str = "events.jsonl") -> Lines[JournalEntry]:
+    """The entries in `events.jsonl`, and how many lines were cut."""
+    return decode_lines(JOURNAL, data, where)
+
+
+def encode_disposition(disposition: Disposition) -> bytes:
+    """One line of `dispositions.jsonl`."""
+    return DISPOSITION.encode_line(disposition)
+
+
+def decode_dispositions(data: bytes, where: str = "dispositions.jsonl") -> Lines[Disposition]:
+    """The ledger in `dispositions.jsonl`, oldest first, and how many lines were cut."""
+    return decode_lines(DISPOSITION, data, where)

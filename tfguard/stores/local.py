@@ -1,0 +1,194 @@
+"""Records in a folder. One lock file guards every change, so that comparing and writing are one step."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import itertools
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tfguard.errors import RecordError
+from tfguard.ports import Blob
+from tfguard.stores import atomic
+from tfguard.stores.common import OWN_PREFIX, aside_name, check_name, conflict
+
+LOCK_NAME = f"{OWN_PREFIX}lock"
+LOCK_PATIENCE = 30.0
+"""Seconds to wait for the lock. It is held for single writes only: a longer wait means a holder that is stopped."""
+
+_LOCK_PAUSE = 0.01
+_ADVICE = {
+    errno.ENOSPC: "free space on this disk, or point `records:` in tfguard.yaml at another place",
+    errno.EDQUOT: "raise the disk quota, or point `records:` in tfguard.yaml at another place",
+    errno.EROFS: "make the file system writable, or point `records:` in tfguard.yaml at another place",
+    errno.ENOTDIR: "a file stands where a folder should be: move it away, or change `records:` in tfguard.yaml",
+    errno.EISDIR: "a folder stands where a file should be: move it away",
+    errno.EACCES: "give the user that runs tfguard the right to read and write there",
+    errno.EPERM: "give the user that runs tfguard the right to read and write there",
+}
+_OTHER_ADVICE = "check the disk, or point `records:` in tfguard.yaml at another place"
+
+
+class LocalStore:
+    """A `RecordStore` in `folder`, which is made by the first write. A version is the hash of the content."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.absolute()
+        self._durable = False
+
+    @property
+    def location(self) -> str:
+        """The folder's path."""
+        return str(self._folder)
+
+    def read(self, name: str) -> Blob | None:
+        """The document, or None when there is none."""
+        path = self._path(name)
+        with self._translated("read", path):
+            data = self._content(path)
+        return None if data is None else Blob(data, _version(data))
+
+    def create(self, name: str, data: bytes) -> None:
+        """Write a document that must not exist yet; `ConflictError` when it does."""
+        with self._changing("write", name) as path:
+            self._create(path, data)
+
+    def replace(self, name: str, data: bytes, expected: str | None) -> None:
+        """Write a document if it still has the version `expected` (None: must not exist); else `ConflictError`."""
+        with self._changing("write", name) as path:
+            if expected is None:
+                self._create(path, data)
+                return
+            current = self._content(path)
+            if current is None or _version(current) != expected:
+                raise conflict(str(path))
+            atomic.write(path, data)
+
+    def append(self, name: str, data: bytes) -> None:
+        """Add whole lines to a journal."""
+        with self._changing("append to", name) as path:
+            if data:
+                atomic.append(path, data)
+
+    def read_journal(self, name: str) -> bytes:
+        """All that was appended under `name`, in order; empty when nothing was."""
+        blob = self.read(name)
+        return b"" if blob is None else blob.data
+
+    def names(self, prefix: str) -> Sequence[str]:
+        """The names of the documents and journals below `prefix` (empty: all), sorted."""
+        top = self._path(prefix) if prefix else self._folder
+        with self._translated("list", top):
+            return sorted(path.relative_to(self._folder).as_posix() for path in self._files(top))
+
+    def move_aside(self, name: str) -> str:
+        """Rename a document to `<name>.unreadable-<n>`, and tell that name; `ConflictError` when it is not there."""
+        with self._changing("move aside", name) as path:
+            for number in itertools.count(1):
+                target = aside_name(name, number)
+                try:
+                    atomic.move_exclusive(path, self._folder / target)
+                except FileExistsError:
+                    continue
+                except FileNotFoundError:
+                    raise conflict(str(path)) from None
+                return target
+        raise AssertionError("itertools.count ended")
+
+    def _path(self, name: str) -> Path:
+        return self._folder / check_name(name)
+
+    def _create(self, path: Path, data: bytes) -> None:
+        try:
+            atomic.create_exclusive(path, data)
+        except FileExistsError:
+            raise conflict(str(path)) from None
+
+    def _content(self, path: Path) -> bytes | None:
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            self._check_reachable()
+            return None
+
+    def _check_reachable(self) -> None:
+        """A link to a place that is not mounted must not pass for "no record"."""
+        if self._folder.is_symlink() and not self._folder.exists():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(self._folder))
+
+    def _files(self, top: Path) -> Iterator[Path]:
+        try:
+            entries = sorted(top.iterdir())
+        except FileNotFoundError:
+            self._check_reachable()
+            return
+        except NotADirectoryError:
+            if top == self._folder:
+                raise
+            return
+        for entry in entries:
+            if entry.name.startswith(OWN_PREFIX):
+                continue
+            if entry.is_dir():
+                yield from self._files(entry)
+            else:
+                yield entry
+
+    @contextlib.contextmanager
+    def _changing(self, verb: str, name: str) -> Iterator[Path]:
+        """The path of `name`, its folder made and the store locked."""
+        path = self._path(name)
+        with self._translated(verb, path):
+            self._make_durable()
+            with self._locked():
+                atomic.make_folder(path.parent)
+                yield path
+
+    def _make_durable(self) -> None:
+        """Once a store, also when another process made the folder and may have died before it was durable."""
+        if not self._durable:
+            atomic.make_folder(self._folder)
+            atomic.sync_folder(self._folder.parent)
+            self._durable = True
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        descriptor = os.open(self._folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, atomic.FILE_MODE)
+        try:
+            self._wait_for_lock(descriptor)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _wait_for_lock(self, descriptor: int) -> None:
+        deadline = time.monotonic() + LOCK_PATIENCE
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise RecordError(
+                        f"the lock {self._folder / LOCK_NAME} was held by another process for {LOCK_PATIENCE:.0f} s",
+                        "look for a tfguard that is stopped or hangs on its disk (`fuser` on the lock file names it)",
+                    ) from None
+                time.sleep(_LOCK_PAUSE)
+            else:
+                return
+
+    @contextlib.contextmanager
+    def _translated(self, verb: str, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            advice = _ADVICE.get(error.errno or 0, _OTHER_ADVICE)
+            raise RecordError(f"cannot {verb} the record {path}: {reason}", advice) from error
+
+
+def _version(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
