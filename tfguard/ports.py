@@ -1,4 +1,4 @@
-"""The few things that the flows need from outside, as Protocols. `cli/wiring.py` alone builds what stands behind them."""
+"""The few things that the flows need from outside, as Protocols; `cli/wiring.py` alone builds what is behind them."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class Engine(Protocol):
         ...
 
     def show_plan(self, plan_file: Path) -> Plan:
-        """The plan in a plan file, reduced. Raises `InputError` when the file is not a plan that this engine can read."""
+        """The plan in a plan file, reduced. Raises `InputError` for a file that this engine cannot read as a plan."""
         ...
 
     def plan(self, request: ChangeRequest, plan_file: Path, run_directory: Path) -> EngineExit:
@@ -205,7 +205,7 @@ class Engine(Protocol):
         ...
 
     def pull_state(self) -> StateSnapshot:
-        """The state as its backend holds it. Raises `InputError` when it cannot be read: never an empty state instead."""
+        """The state as its backend holds it. Raises `InputError` when it cannot be read, never an empty state."""
         ...
 
     def read_state_file(self, path: Path) -> StateSnapshot:
@@ -213,7 +213,7 @@ class Engine(Protocol):
         ...
 
     def errored_state(self) -> ErroredState | None:
-        """An `errored.tfstate` in the working directory, found by looking for the file (facts/terraform.md, section 3)."""
+        """An `errored.tfstate` in the working directory, found by looking for the file, whatever was said of it."""
         ...
 
     def push_state(self, path: Path) -> EngineExit:

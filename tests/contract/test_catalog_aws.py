@@ -126,7 +126,8 @@ def test_detail_paths_exist_in_the_answers(entry: ResourceType) -> None:
 @every_entry
 def test_expressions_bear_an_item_without_any_field(entry: ResourceType) -> None:
     expressions = [*(rule.when for rule in entry.ignore), *([entry.gone] if entry.gone else [])]
-    for item in ({}, "", None):
+    bare: tuple[object, ...] = ({}, "", None)
+    for item in bare:
         assert [text for text in expressions if holds(text, item)] == []
 
 
@@ -407,6 +408,15 @@ CREATORS: dict[str, Callable[[Cloud], tuple[str, str]]] = {
 
 
 @every_listed_entry
+def test_place_without_objects_is_listed_completely(
+    entry: ResourceType, aws_server: Cloud, inventory: AwsInventory
+) -> None:
+    listing = inventory.list(entry.type, aws_server.provider(), region="ca-central-1")
+    assert listing.gap is None
+    assert entry.is_global or [found for found in listing.objects if found.ignored_because is None] == []
+
+
+@every_listed_entry
 def test_object_is_found_described_deleted_and_gone(
     entry: ResourceType, aws_server: Cloud, inventory: AwsInventory
 ) -> None:
@@ -428,7 +438,7 @@ def test_object_is_found_described_deleted_and_gone(
     assert described.key == found.key
 
     assert entry.delete is not None
-    arguments = fill(dict(entry.delete.arguments), placeholders(described, "aws"))
+    arguments: Any = fill(dict(entry.delete.arguments), placeholders(described, "aws"))
     getattr(aws_server.client(entry.service), entry.delete.operation)(**arguments)
     after = inventory.list(entry.type, aws_server.provider())
     assert after.complete

@@ -44,7 +44,14 @@ resource "terraform_data" "y" {
   lifecycle {
     precondition {
       condition     = local.é == "ü[red]ß" && startswith("a", local.é) && 3 < 4
-      error_message = "Post is wrong:\n  an indented line that is rather long and is not wrapped because it starts with a space\nand a second line that is rather long too and this one is to be wrapped since it starts with no space at all\n\n- bullet\r\nx"
+      error_message = join("\n", [
+        "Post is wrong:",
+        "  an indented line that is rather long and is not wrapped because it starts with a space",
+        "and a second line that is rather long too and this one is to be wrapped since it starts with no space at all",
+        "",
+        "- bullet\r",
+        "x",
+      ])
     }
     precondition {
       condition = (

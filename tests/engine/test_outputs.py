@@ -37,7 +37,8 @@ output "control_in_lines" { value = "\ttab\n\u0001ctl\\ \"" }
 output "delimiter" { value = "a\nEOT\nb" }
 output "delimiters" { value = { x = "a\n  EOT  \nEOT_\nb", y = "a\n\n  \n\tb" } }
 output "empty" { value = "" }
-output "chars" { value = "\u007f\u0085\u00a0\u00ad\u200b\ufeff\U0001f600\u2028\u0300x\u0007\u0008\u000c\u000b\u0000\u001b\r'`\ufffd\ue000\u0378" }
+output "chars" { value = "\u007f\u0085\u00a0\u00ad\u200b\ufeff\U0001f600\u2028\u0300x\ufffd\ue000\u0378" }
+output "controls" { value = "\u0007\u0008\u000c\u000b\u0000\u001b\r'`" }
 output "json" { value = jsonencode({ a = 1, b = [true, null, "x"] }) }
 output "one" { value = 1 }
 output "negative" { value = -5 }
@@ -64,8 +65,11 @@ output "set" { value = toset(["b", "a"]) }
 output "set_of_objects" { value = toset([{ a = 1 }, { a = 2 }]) }
 output "map" { value = tomap({ a = "1", "b c" = "2", longer = null }) }
 output "map_of_maps" { value = tomap({ a = tomap({ string = "x" }) }) }
-output "object" { value = { a = 1, "b c" = 2, longer = { x = null, y = "a\nb", l = ["p\nq"] }, m = tomap({}), s = "x" } }
-output "keys" { value = { "a.b" = 1, "ü" = 2, "1a" = 3, "$${x}" = 5, "q\"q" = 6, "n\nl" = 7, "-a" = 9, "" = 0, "a\tb" = { "c\nd" = [1] } } }
+output "object" {
+  value = { a = 1, "b c" = 2, longer = { x = null, y = "a\nb", l = ["p\nq"] }, m = tomap({}), s = "x" }
+}
+output "keys" { value = { "a.b" = 1, "ü" = 2, "1a" = 3, "$${x}" = 5, "q\"q" = 6, "n\nl" = 7, "-a" = 9, "" = 0 } }
+output "key_of_lines" { value = { "a\tb" = { "c\nd" = [1] } } }
 output "nested_lines" { value = { a = { b = "l1\nl2\n" }, c = ["m1\nm2", tomap({ k = "z1\nz2" })] } }
 output "lines_in_set" { value = [tomap({ a = toset(["x\ny"]) })] }
 output "resource" { value = terraform_data.t }

@@ -17,7 +17,7 @@ import pytest
 from two_forms import TERRAFORM, Stack, environment, needs_terraform, normal, rendered
 
 from tfguard.engine.events import StreamReader, parse_line
-from tfguard.engine.render import KNOWN_DIFFERENCES, RENDERINGS, Renderer, RenderedText
+from tfguard.engine.render import KNOWN_DIFFERENCES, RENDERINGS, RenderedText, Renderer
 from tfguard.model.event import EventKind
 
 DATA = Path(__file__).parent / "data"

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tfguard.engine.events import StreamReader
-from tfguard.engine.render import Renderer, RenderedText
+from tfguard.engine.render import RenderedText, Renderer
 
 TERRAFORM = shutil.which("terraform")
 needs_terraform = pytest.mark.skipif(TERRAFORM is None, reason="no terraform on the PATH")

@@ -153,6 +153,15 @@ def test_refused_list_is_a_gap(inventory: AwsInventory, answering: Answering) ->
     assert listing.gap.reason == "AccessDenied on ListRoles"
 
 
+def test_refused_role_is_told_by_its_own_call(inventory: AwsInventory, answering: Answering, block: Block) -> None:
+    url = answering(lambda *_: (403, DENIED)).settings["endpoint_url"]
+    listing = inventory.list(
+        "aws_iam_role", block(endpoint_url=url, assume_role__role_arn="arn:aws:iam::1:role/deploy")
+    )
+    assert listing.gap is not None
+    assert listing.gap.reason == "AccessDenied on AssumeRole"
+
+
 def test_cut_list_is_a_gap_and_keeps_what_was_seen(inventory: AwsInventory, answering: Answering) -> None:
     def answers(_: str, arguments: dict[str, Any]) -> tuple[int, str]:
         return (403, DENIED) if "Marker" in arguments else (200, roles_page("a", "b", marker="next"))

@@ -84,5 +84,5 @@ def test_account_that_the_block_does_not_allow_is_wrong() -> None:
 
 def test_settings_that_change_no_client_share_one() -> None:
     one = {"region": "a", "default_tags.tags": "x"}
-    assert settings_of.access_key_of(one) == settings_of.access_key_of({"region": "a"})
-    assert settings_of.access_key_of(one) != settings_of.access_key_of({"region": "a", "profile": "p"})
+    assert settings_of.sharing_key(one) == settings_of.sharing_key({"region": "a"})
+    assert settings_of.sharing_key(one) != settings_of.sharing_key({"region": "a", "profile": "p"})

@@ -12,7 +12,7 @@ from tfguard.cli.passthrough import ENGINE_ARGUMENTS
 @click.command("destroy", context_settings=ENGINE_ARGUMENTS)
 @guard_options
 @click.pass_obj
-def command(invocation: Invocation, arguments: tuple[str, ...], **own: object) -> int:
+def command(invocation: Invocation, /, arguments: tuple[str, ...], **own: object) -> int:
     """Run the engine's destroy under guard: recorded before, followed while it runs, looked up afterwards.
 
     All the engine's options work as they do without tfguard; its exit code and its output are handed on.

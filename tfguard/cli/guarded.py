@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ParamSpec, TypeVar
 
 import click
@@ -74,9 +74,10 @@ def run_guarded(invocation: Invocation, command: str, arguments: tuple[str, ...]
     return run.exit_code
 
 
-def _options(own: dict[str, object], context: StackContext) -> GuardOptions:
-    on_gap = OnGap(own["on_gap"]) if own["on_gap"] else context.around.config.on_gap
-    reason = own["reason"] if isinstance(own["reason"], str) else None
+def _options(own: Mapping[str, object], context: StackContext) -> GuardOptions:
+    chosen, reason = own["on_gap"], own["reason"]
+    on_gap = OnGap(chosen) if isinstance(chosen, str) else context.around.config.on_gap
+    reason = reason if isinstance(reason, str) else None
     if on_gap is OnGap.IGNORE and not reason:
         raise UsageError("--on-gap=ignore needs a reason", "add --reason TEXT; it is kept in the record")
     return GuardOptions(

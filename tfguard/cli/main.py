@@ -75,7 +75,7 @@ def run() -> None:
 
 
 def exit_code_of(arguments: list[str]) -> int:
-    """Run tfguard and tell the exit code (interface.md, "Exit codes")."""
+    """Run tfguard and tell the exit code (docs/interface.md, "Exit codes")."""
     try:
         result = cli.main(args=arguments, prog_name="tfguard", standalone_mode=False)
         return result if isinstance(result, int) else 0

@@ -40,8 +40,14 @@ def command(invocation: Invocation, operation_id: str | None, form: str) -> int:
 
 def _print_nothing(context: StackContext, form: str) -> None:
     if form == "json":
-        empty = {"schema": SCHEMA, "operation_id": None, "open": False, "status": None, "steps": [], "next_actions": []}
-        print_document({**empty, "record": context.records.location})
+        empty: dict[str, object] = {
+            "operation_id": None,
+            "open": False,
+            "status": None,
+            "steps": [],
+            "next_actions": [],
+        }
+        print_document({"schema": SCHEMA, **empty, "record": context.records.location})
     else:
         click.echo(f"no operation is recorded at {context.records.location}")
 

@@ -22,7 +22,7 @@ from tfguard.flows.records import Records
 from tfguard.flows.verify import Surroundings
 from tfguard.model.config import BESIDE_STATE, Config
 from tfguard.model.operation import Stack
-from tfguard.ports import RecordStore
+from tfguard.ports import Inventory, RecordStore
 from tfguard.schemas.config import find_config, load_config
 from tfguard.stores.local import LocalStore
 
@@ -54,7 +54,7 @@ def stack_context(invocation: Invocation, gate: SignalGate, state_flag: str | No
     return StackContext(location.stack, engine, Records(store, clock, host), around, host)
 
 
-def _inventory():  # type: ignore[no-untyped-def]
+def _inventory() -> Inventory:
     from tfguard.inventory.aws import AwsInventory
     from tfguard.inventory.combined import CombinedInventory
 

@@ -86,7 +86,7 @@ def tokens(arguments: Sequence[str]) -> Iterator[Token]:
 def expand_environment(command: str, arguments: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
     """The arguments with TF_CLI_ARGS and TF_CLI_ARGS_<command> put in where the engine puts them: after the command.
 
-    The engine inserts the general one first and the command's own before it (facts/terraform.md, section 8).
+    The engine inserts the general one first and the command's own before it (docs/facts/terraform.md, section 8).
     """
     own = environ.get(f"TF_CLI_ARGS_{command.replace(' ', '_')}", "")
     general = environ.get("TF_CLI_ARGS", "")

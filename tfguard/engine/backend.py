@@ -1,4 +1,4 @@
-"""Where a stack's state lives: the backend file, the workspace, and the location they make (facts/terraform.md, section 4)."""
+"""Where a stack's state lives: the backend file, the workspace, and the location they make (docs/facts, section 4)."""
 
 from __future__ import annotations
 

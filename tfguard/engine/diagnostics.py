@@ -148,27 +148,21 @@ def wrapped(line: str, limit: int) -> str:
         return line
     parts: list[str] = []
     column = 0
-    blanks = ""
-    for token in _TOKENS.findall(line):
-        if token[0] in _BLANKS:
-            blanks = token
-            continue
+    for blanks, word in _WORDS.findall(line):
         # A word that is too long for any line moves to the next one too, unless it stands at the start already.
         used = column + len(blanks)
-        if limit > 1 and used > 1 and used + len(token) > limit:
-            parts.append("\n")
-            column, blanks = 0, ""
-        parts += (blanks, token)
-        column += len(blanks) + len(token)
-        blanks = ""
-    if column + len(blanks) <= limit:
-        parts.append(blanks)
+        if word and limit > 1 and used > 1 and used + len(word) > limit:
+            parts += ("\n", word)
+            column = len(word)
+        elif word or used <= limit:
+            parts += (blanks, word)
+            column = used + len(word)
     return "".join(parts)
 
 
 # What Unicode calls white space, but for the no-break space, which joins words.
-_BLANKS: Final = "\t\n\v\f\r \x85\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-_TOKENS: Final = re.compile(f"[{_BLANKS}]+|[^{_BLANKS}]+")
+_BLANK: Final = "\t-\r \x85\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_WORDS: Final = re.compile(f"([{_BLANK}]*)([^{_BLANK}]*)")
 
 
 def _integer(value: object) -> int:

@@ -40,7 +40,7 @@ def at_path(value: object, path: str) -> str | None:
 
 
 def masked(mask: object, path: str) -> bool:
-    """Whether a sensitivity mask covers `path`: `true` at it or above it (facts/terraform.md, section 5)."""
+    """Whether a sensitivity mask covers `path`: `true` at it or above it (docs/facts/terraform.md, section 5)."""
     if isinstance(mask, bool):
         return mask
     head, dot, rest = path.partition(".")

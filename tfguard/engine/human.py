@@ -1,4 +1,4 @@
-"""The engine's own questions, word for word, and the part of its plan output that a combined plan and apply would not print."""
+"""The engine's own questions, word for word, and the closing note of `plan -out` that an apply would not print."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def import_blocks(directory: Path, pairs: Sequence[tuple[str, str]]) -> Iterator
 
 
 def read_probe(events: Sequence[EngineEvent], address: str, import_id: str) -> ImportProbe:
-    """What the events of `plan -json` with an import block say (facts/terraform.md, section 11).
+    """What the events of `plan -json` with an import block say (docs/facts/terraform.md, section 11).
 
     Any error but the one that names a missing object says nothing about existence.
     """

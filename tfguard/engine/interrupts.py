@@ -19,7 +19,7 @@ class InterruptPolicy:
 
     The first signal of any kind becomes one interrupt. After it only another SIGINT, a person pressing Ctrl-C again,
     is a second intent; a SIGTERM or SIGHUP that follows is the same pipeline losing patience, and a second interrupt
-    would make the engine drop the calls in flight (facts/terraform.md, section 2).
+    would make the engine drop the calls in flight (docs/facts/terraform.md, section 2).
     """
 
     def __init__(self) -> None:

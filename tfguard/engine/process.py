@@ -27,17 +27,17 @@ _LONGEST_PAUSE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """What to do with what the engine writes, and with what happens meanwhile. Each callable gets whole chunks of bytes."""
+    """What to do with what the engine writes, chunk by chunk, and with what happens meanwhile."""
 
     on_stdout: Callable[[bytes], None]
     on_stderr: Callable[[bytes], None]
-    on_start: Callable[[ProcessIdentity], None] = lambda identity: None
-    on_signal: Callable[[str, bool], None] = lambda name, forwarded: None
+    on_start: Callable[[ProcessIdentity], None] = lambda _identity: None
+    on_signal: Callable[[str, bool], None] = lambda _name, _forwarded: None
     on_tick: Callable[[], None] = lambda: None
 
 
 def process_start_time(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; None when there is none (Linux: field 22 of /proc/PID/stat)."""
+    """When a process started, in clock ticks since boot; None when it does not run (field 22 of /proc/PID/stat)."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""Which provider configuration each resource uses, and what its settings are, as far as a plan tells (issue: regions and accounts).
+"""Which provider configuration each resource uses, and what its settings are, as far as a plan tells.
 
 A plan carries constants and, for a variable, only the fact that it is mentioned. A setting that mentions one variable
 and nothing else is taken to be that variable; whether that makes sense is checked where a wrong value would do harm.
@@ -78,7 +78,7 @@ def _config(key: str, block: Json, variables: Mapping[str, str]) -> ProviderConf
 
 
 def _flattened(expressions: Json, prefix: str) -> Iterator[tuple[str, Json]]:
-    """Nested blocks as dotted names; of a list of blocks the first, as `assume_role` and `endpoints` have one in practice."""
+    """Nested blocks as dotted names; of a list of blocks the first: `assume_role` and `endpoints` have one."""
     for name, value in expressions.items():
         block = value[0] if isinstance(value, list) and value else value
         inner = mapping(block)
@@ -103,7 +103,7 @@ def _value(name: str, expression: Json, variables: Mapping[str, str]) -> str | N
 
 
 def _plausible(name: str, value: str) -> bool:
-    """Whether the variable's value can be the whole setting: `"${var.env}-1"` mentions a variable just as `var.region` does."""
+    """Whether the value can be the whole setting: `"${var.env}-1"` mentions a variable just as `var.region` does."""
     if name == "region":
         return bool(_REGION.match(value))
     if name.startswith("endpoints."):

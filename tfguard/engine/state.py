@@ -1,4 +1,4 @@
-"""The engine's state, version 4, reduced to identities. An unreadable state is an error, never an empty one (case B11)."""
+"""The engine's state, version 4, reduced to identities. An unreadable one is an error, never empty (case B11)."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class TerraformEngine:
         return None if answer.exit_code == 0 else _first_error(answer.stderr)
 
     def show_plan(self, plan_file: Path) -> Plan:
-        """The plan in a plan file, reduced. Raises `InputError` when the file is not a plan that this engine can read."""
+        """The plan in a plan file, reduced. Raises `InputError` for a file that this engine cannot read as a plan."""
         answer = self._query("show", "-json", "-no-color", str(plan_file.absolute()))
         if answer.exit_code != 0:
             why = (

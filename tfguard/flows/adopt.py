@@ -1,4 +1,4 @@
-"""Adopt a finding: an import block, a plan that may do nothing else, a recorded apply, and the block is gone again (rule 15)."""
+"""Adopt a finding: import block, a plan that may do nothing else, recorded apply, block gone again (rule 15)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tfguard.reconcile.findings import findings_of
 
 @dataclass(frozen=True, slots=True)
 class AdoptOptions:
-    """How to adopt. `address` chooses where several fit; `arguments` are the engine's (`-var`, `-var-file`); `yes` approves."""
+    """How to adopt. `address` chooses where several fit; `arguments` are the engine's `-var` and `-var-file`."""
 
     address: str | None = None
     arguments: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ def _chosen(context: StackContext, finding_id: str, address: str | None) -> tupl
     if finding.disposition is not None:
         decision = finding.disposition
         raise UsageError(
-            f"{finding_id} was settled already: {decision.kind.value} by {decision.actor} at {decision.at:%Y-%m-%d %H:%M}Z",
+            f"{finding_id} was settled: {decision.kind.value} by {decision.actor} at {decision.at:%Y-%m-%d %H:%M}Z",
             "see `tfguard orphans list`",
         )
     where = address or finding.address
@@ -91,7 +91,7 @@ def refuse_if_known(state: StateSnapshot, address: str, finding: Finding) -> Non
         name = next(iter(held.identity.values()), address)
         raise UsageError(
             f"the state already holds {name} at {address}; {finding.id} would be a second object for one address",
-            f"delete the one that is not needed at the provider, then run `tfguard recover`; see `tfguard orphans show {finding.id}`",
+            "delete the one that is not needed at the provider, then run `tfguard recover`",
         )
     known = finding.object
     names = {text for text in (known.import_id, known.arn) if text} if known else set()

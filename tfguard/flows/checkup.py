@@ -62,8 +62,8 @@ def _lists(context: StackContext, state: StateSnapshot) -> Iterator[Check]:
     for (kind, key), source in wanted.items():
         step = Step("", kind, source, Action.READ, provider_key=key)
         keys[(kind, key, "")] = provider_for(step, providers, context.around.config)
-    for key, listing in sorted(Looking(context.around, keys).result().items()):
-        where = f"{key[0]} in {listing.scope}"
+    for listed, listing in sorted(Looking(context.around, keys).result().items()):
+        where = f"{listed[0]} in {listing.scope}"
         if listing.gap:
             yield Check("list", False, f"{where}: {listing.gap.reason}")
         else:

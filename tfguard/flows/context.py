@@ -36,7 +36,7 @@ class StackContext:
         """The state now.
 
         A state file of 0 bytes is an error, but for one: when the last operation started without a state, the engine
-        died before its first write (facts/terraform.md, finding on SIGKILL), and there still is none.
+        died before its first write (docs/facts/terraform.md, finding on SIGKILL), and there still is none.
         """
         try:
             return self.engine.pull_state()

@@ -1,4 +1,4 @@
-"""A guarded apply or destroy: intent, baseline, the engine's run, stock-taking, outcome (design.md, "A guarded apply")."""
+"""A guarded apply or destroy: baseline, intent, the engine's run, stock-taking, outcome (docs/design.md)."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ class Prepared:
 def guard(
     context: StackContext, request: ChangeRequest, argv: Sequence[str], options: GuardOptions, folder: Path
 ) -> GuardedRun:
-    """Run `apply` or `destroy` under guard. `argv` is the command line as it may be recorded, `folder` takes run folders.
+    """Run `apply` or `destroy` under guard. `argv` is what may be recorded of the command line; run folders lie in `folder`.
 
-    Raises `OpenOperationError`, `OperationAliveError`, `RecordError` or `InputError` before the engine changes anything;
+    Raises `OpenOperationError`, `OperationAliveError`, `RecordError` or `InputError` before anything is changed;
     afterwards it returns, with the engine's own exit code.
     """
     context.records.refuse_if_alive()
@@ -120,7 +120,7 @@ def run_directory(folder: Path, operation_id: str) -> Path:
 def open_operations_allow(context: StackContext, request: ChangeRequest, options: GuardOptions) -> tuple[str, ...]:
     """Settle what an earlier run left open; the ids of open operations that this run goes on beside.
 
-    Raises `OpenOperationError` when something stays open and the user did not say to ignore it (interface.md, --on-gap).
+    Raises `OpenOperationError` when something stays open and the user did not say to ignore it (--on-gap).
     """
     opened = context.records.head().open_operations
     if not opened:

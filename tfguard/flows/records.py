@@ -121,7 +121,7 @@ class Records:
         return self._host.lease(intent.operation_id, intent.actor, now, now + LEASE_LASTS)
 
     def renew(self, operation_id: str, engine: ProcessIdentity | None = None) -> bool:
-        """Say that the holder still lives, and which engine process it runs; False when the lease is somebody else's."""
+        """Say that the holder lives, and which engine process it runs; False when the lease is somebody else's."""
         for _ in range(_ATTEMPTS):
             head, version = self._head()
             if head.lease is None or head.lease.operation_id != operation_id:
@@ -140,7 +140,7 @@ class Records:
         self._store.append(_document(operation_id, "events.jsonl"), encode_journal(entries))
 
     def finish(self, result: Result) -> None:
-        """Write an operation's outcome, first or revised, and release its lease; a settled operation leaves the open list."""
+        """Write an operation's outcome, first or revised, and release its lease; a settled one leaves the open list."""
         name = _document(result.operation_id, "outcome.json")
         before = self._store.read(name)
         self._store.replace(name, encode_outcome(result), before.version if before else None)

@@ -1,4 +1,4 @@
-"""Settle operations that were left open: read what their run left behind, look everything up, close what is proved (rule 6)."""
+"""Settle operations that were left open: read what the run left, look it up, close what is proved (rule 6)."""
 
 from __future__ import annotations
 

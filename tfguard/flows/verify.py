@@ -1,4 +1,4 @@
-"""Look at the provider before and after a run, and turn what was seen into outcomes (design.md, steps 4, 8 and 9)."""
+"""Look at the provider before and after a run, and turn what was seen into outcomes (docs/design.md, steps 4, 8 and 9)."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ class Verdict:
 
 
 def verify(run: Run, around: Surroundings, patient: bool) -> Verdict:
-    """Conclude every step. With `patient`, wait out the consistency grace as long as that can still change something."""
+    """Conclude every step. With `patient`, wait out the consistency grace as long as that can change something."""
     pause = _FIRST_PAUSE
     while True:
         verdict = _look_once(run, around)
@@ -295,7 +295,7 @@ def _probes(run: Run, steps: Sequence[Step], catalog: Catalog) -> Mapping[str, I
 
 
 def desired_import_id(step: Step, catalog: Catalog) -> str | None:
-    """The import id that the wanted object would have, where the plan knows every part of it (case B53: never a guess)."""
+    """The import id of the wanted object, where the plan knows every part of it (case B53: never a guess)."""
     kind = catalog.get(step.type)
     if kind is None:
         return None

@@ -57,7 +57,9 @@ class Caller:
 
 def refusal(error: Exception, operation: str) -> str:
     """Why a call failed, in one line: the error's code and the operation. Its message may quote a credential."""
-    return f"{_code(error) or type(error).__name__} on {operation}"
+    # The refused call can be another than ours: a role is assumed at the first call that is signed with it.
+    refused = error.operation_name if isinstance(error, ClientError) else operation
+    return f"{_code(error) or type(error).__name__} on {refused}"
 
 
 def answered(error: Exception) -> bool:
@@ -214,7 +216,7 @@ class AwsAccesses:
 
     def of(self, settings: Mapping[str, str]) -> AwsAccess:
         """The access for provider settings. Raises an error of `CALL_ERRORS` where they contradict the machine's."""
-        key = settings_of.access_key_of(settings)
+        key = settings_of.sharing_key(settings)
         with self._lock:
             if key not in self._made:
                 loader = next((access.loader for access in self._made.values()), None)

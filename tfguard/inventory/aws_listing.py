@@ -59,7 +59,7 @@ class AwsLister:
         except _NoPlaceError as problem:
             return _listing(entry, problem.scope, (), problem.reason)
         items, failure = _list_items(entry, place)
-        failures = "; ".join(reason for reason in (place.doubt, failure) if reason)
+        failures = "; ".join(dict.fromkeys(reason for reason in (place.doubt, failure) if reason))
         return _listing(entry, place.scope, tuple(_objects(entry, items, place)), failures)
 
     def detail(

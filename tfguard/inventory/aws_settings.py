@@ -32,7 +32,7 @@ GLOBAL_REGIONS = {"aws": "us-east-1", "aws-cn": "cn-north-1", "aws-us-gov": "us-
 """Where each partition answers for what exists once in an account."""
 
 
-def access_key_of(settings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def sharing_key(settings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Equal for two provider configurations that may share their clients. It holds credentials: in memory only."""
     return tuple(sorted((name, value) for name, value in settings.items() if _head(name) in _RELEVANT))
 

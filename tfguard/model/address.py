@@ -9,7 +9,7 @@ _MODULE_STEP = re.compile(r'module\.([^.\[]+)(\[(?:"(?:[^"\\]|\\.)*"|\d+)\])?\.'
 
 
 def hcl_string(text: str) -> str:
-    """`text` as an HCL string literal that means exactly `text` (facts/terraform.md, section 7)."""
+    """`text` as an HCL string literal that means exactly `text` (docs/facts/terraform.md, section 7)."""
     escaped = "".join(_ESCAPES.get(char, char) for char in text)
     return '"' + escaped.replace("${", "$${").replace("%{", "%%{") + '"'
 

@@ -15,7 +15,7 @@ class Confidence(StrEnum):
 
 
 class EvidenceKind(StrEnum):
-    """The kinds of evidence that an outcome or a finding can rest on (design.md, rule 11 and the ladder)."""
+    """The kinds of evidence that an outcome or a finding can rest on (docs/design.md, rule 11 and the ladder)."""
 
     IN_STATE = "in-state"
     TAINTED = "tainted-in-state"

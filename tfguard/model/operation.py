@@ -37,7 +37,7 @@ class Outcome(StrEnum):
 
     @property
     def needs_action(self) -> bool:
-        """Whether a step with this outcome keeps its operation open (interface.md, "Words")."""
+        """Whether a step with this outcome keeps its operation open (docs/interface.md, "Words")."""
         return self in (Outcome.ORPHANED, Outcome.DUPLICATED, Outcome.UNKNOWN)
 
 
@@ -243,7 +243,7 @@ class Result:
 
     @property
     def open(self) -> bool:
-        """Whether the operation stands in the way of the next one (interface.md, "Words")."""
+        """Whether the operation stands in the way of the next one (docs/interface.md, "Words")."""
         unpushed = self.errored_state is not None and not self.errored_state.pushed
         return self.status is OperationStatus.RUNNING or unpushed or any(step.open for step in self.steps)
 

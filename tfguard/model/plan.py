@@ -1,4 +1,4 @@
-"""What a plan says is going to change, reduced to what may be kept (design.md, rule 10)."""
+"""What a plan says is going to change, reduced to what may be kept (docs/design.md, rule 10)."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProviderConfig:
-    """One provider configuration of a stack, as far as a listing needs it. Lives in memory only: it may hold credentials.
+    """One provider configuration of a stack, as far as a listing needs it. In memory only: it may hold credentials.
 
     `key` is the plan's own name of it (`aws`, `aws.eu`, `module.net:aws`). `settings` holds the resolved constants
-    (`region`, `profile`, `access_key`, ...); nested blocks are flattened with dots (`endpoints.s3`, `assume_role.role_arn`).
-    `unresolved` names the settings whose value the plan does not carry: `region` in it means that the region is not known.
+    (`region`, `profile`, `access_key`, ...); nested blocks have dotted names (`endpoints.s3`, `assume_role.role_arn`).
+    `unresolved` names the settings whose value the plan does not carry: with `region` in it no region is known.
     """
 
     key: str
@@ -46,7 +46,7 @@ class ProviderConfig:
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """One instance that a plan changes. `desired` and `before` hold catalogue identity attributes only, never a secret."""
+    """One instance that a plan changes. `desired` and `before` hold identity attributes only, never a secret."""
 
     address: str
     type: str

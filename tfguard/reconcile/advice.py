@@ -6,7 +6,7 @@ from tfguard.model.operation import Operation, Outcome, Step
 
 
 def next_actions(operation: Operation, command: str = "tfguard") -> tuple[str, ...]:
-    """What to run next; nothing for a settled operation. `command` is how tfguard was called, with `-chdir` if given."""
+    """What to run next; nothing for a settled operation. `command` is how tfguard was called, `-chdir` included."""
     if not operation.open:
         return ()
     errored = operation.result.errored_state if operation.result else None

@@ -38,7 +38,7 @@ class Match:
 
 
 def same_object(kind: ResourceType, identity: Mapping[str, str], found: CloudObject) -> bool:
-    """Whether a state's or a record's identity means this very object (facts/inventories.md: match on keys, not on `id`)."""
+    """Whether a state's or a record's identity means this very object: keys are compared, not `id` (docs/facts)."""
     for attribute in _DECISIVE:
         if attribute in kind.keys and attribute in identity and attribute in found.identity:
             return identity[attribute] == found.identity[attribute]

@@ -1,6 +1,6 @@
 """From evidence to outcomes: what became of each planned step. Pure; nothing is looked up here.
 
-The rules are design.md's 3, 4, 5, 11, 12 and 16: an outcome needs evidence, an incomplete look proves no absence,
+The rules are docs/design.md's 3, 4, 5, 11, 12 and 16: an outcome needs evidence, an incomplete look proves no absence,
 several candidates stay several, and a child is gone only with its parent.
 """
 
@@ -25,7 +25,7 @@ ListingKey = tuple[str, str, str]
 
 
 def listings_for(step: Step, catalog: Catalog) -> tuple[ListingKey, ...]:
-    """The listings that a conclusion about this step needs: its own type's, or its parent's where it has none of its own."""
+    """The listings that a conclusion about this step needs: its own type's, or its parent's where it has none."""
     kind = catalog.get(step.type)
     if kind is None or step.action is Action.FORGET:
         return ()

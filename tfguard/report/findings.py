@@ -33,10 +33,9 @@ def findings_text(findings: Sequence[Finding], coverage: Coverage, paint: Paint)
         row = _row(finding)
         loud = ("dim",) if finding.disposition else ("red", "bold")
         where = " ".join(part for part in (row["account"], row["region"]) if part)
+        since = f", created {row['created_at']}" if row["created_at"] else ""
         lines.append(f"{paint(finding.id, 'bold')}  {paint(finding.verdict.value, *loud)}, {finding.confidence.value}")
-        lines.append(
-            f"  {row['type']} {row['import_id']} ({where}{', created ' + row['created_at'] if row['created_at'] else ''})"
-        )
+        lines.append(f"  {row['type']} {row['import_id']} ({where}{since})")
         lines.append(f"  for {finding.address or 'one of ' + ', '.join(finding.addresses)}")
         lines += [f"  evidence: {item.kind.value}: {item.detail}" for item in finding.evidence]
         if finding.disposition:
