@@ -9,10 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from tfguard.model.engine import EngineInfo
 from tfguard.model.event import EngineEvent
 from tfguard.model.inventory import CloudObject, Listing
 from tfguard.model.lease import Lease, Liveness, ProcessIdentity
-from tfguard.model.operation import Actor, EngineInfo, ErroredState, StreamHealth
+from tfguard.model.operation import Actor, ErroredState, StreamHealth
 from tfguard.model.plan import Plan, ProviderConfig
 from tfguard.model.request import Approval, ChangeRequest
 from tfguard.model.state import StateSnapshot

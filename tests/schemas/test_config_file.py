@@ -22,7 +22,8 @@ from tfguard.model.config import (
     format_duration,
     parse_duration,
 )
-from tfguard.schemas.config import find_config, load_config, parse_config
+from tfguard.schemas.config import load_config, parse_config
+from tfguard.schemas.config_file import find_config
 
 FULL = """\
 engine: tofu

@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from tfguard import __version__
+from tfguard.cli.engine_choice import installed_engine, read_config
 from tfguard.cli.invocation import Invocation
 from tfguard.cli.options import format_option, print_document, stdout_paint
-from tfguard.cli.wiring import installed_engine, read_config, stack_context
+from tfguard.cli.wiring import stack_context
 from tfguard.engine.interrupts import SignalGate
 from tfguard.errors import TfguardError
 from tfguard.flows.checkup import Check, check_stack

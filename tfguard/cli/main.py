@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import traceback
 from collections.abc import Mapping
 
 import click
@@ -93,6 +92,8 @@ def exit_code_of(arguments: list[str]) -> int:
         return 1
     except Exception as error:  # noqa: BLE001 (the one boundary: a defect still ends in two lines, and is never taken for clean)
         if os.environ.get("TFGUARD_DEBUG"):
+            import traceback
+
             traceback.print_exc()
         return _complain(
             f"this is a defect in tfguard: {type(error).__name__}: {error}", "run with TFGUARD_DEBUG=1 and report it", 1

@@ -9,8 +9,8 @@ from typing import NoReturn
 
 import click
 
+from tfguard.cli.engine_choice import read_config
 from tfguard.cli.invocation import Invocation
-from tfguard.cli.wiring import read_config
 from tfguard.engine.locate import find_binary
 
 ENGINE_ARGUMENTS = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": ["--help"]}

@@ -39,9 +39,9 @@ def command(
 ) -> int:
     """Settle what an earlier run left open. Deletes nothing.
 
-    Pushes an errored.tfstate (after a question, or with --yes), looks every unknown step up, and closes what
-    the evidence closes. -var and -var-file of the apply can be given where the engine itself has to be asked. Exit code 11 when
-    something stays open.
+    Pushes an errored.tfstate (after a question, or with --yes), looks every unknown step up, and closes what the
+    evidence closes. -var and -var-file of the apply can be given where the engine itself has to be asked. Exit code
+    11 when something stays open.
     """
     with SignalGate() as gate:
         context = stack_context(invocation, gate)

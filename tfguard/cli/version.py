@@ -7,8 +7,8 @@ import json
 import click
 
 from tfguard import __version__
+from tfguard.cli.engine_choice import installed_engine, read_config
 from tfguard.cli.invocation import Invocation
-from tfguard.cli.wiring import installed_engine, read_config
 
 
 @click.command("version")

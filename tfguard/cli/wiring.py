@@ -10,11 +10,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 from tfguard.catalog.loader import load_catalog
 from tfguard.cli.console import StderrConsole, SystemClock, UserStreams
+from tfguard.cli.engine_choice import installed_engine, read_config
 from tfguard.cli.invocation import Invocation
 from tfguard.engine.backend import StateLocation, data_directory, locate_state, s3_state_key
 from tfguard.engine.host import LocalHost
 from tfguard.engine.interrupts import SignalGate
-from tfguard.engine.locate import InstalledEngine, find_binary, read_version
 from tfguard.engine.terraform import TerraformEngine
 from tfguard.errors import RecordError
 from tfguard.flows.context import StackContext
@@ -23,21 +23,7 @@ from tfguard.flows.verify import Surroundings
 from tfguard.model.config import BESIDE_STATE, Config
 from tfguard.model.operation import Stack
 from tfguard.ports import Inventory, RecordStore
-from tfguard.schemas.config import find_config, load_config
 from tfguard.stores.local import LocalStore
-
-
-def read_config(invocation: Invocation) -> tuple[Config, Path | None]:
-    """tfguard.yaml: the one that was named, or the first one upwards from the stack; and where it lies."""
-    path = Path(invocation.config) if invocation.config else find_config(invocation.directory)
-    return (load_config(path), path.absolute()) if path else (Config(), None)
-
-
-def installed_engine(invocation: Invocation, config: Config) -> InstalledEngine:
-    """The engine and its version. Raises `NoEngineError`."""
-    binary = find_binary(invocation.engine, config.engine, os.environ)
-    directory = invocation.directory if invocation.directory.is_dir() else Path.cwd()
-    return read_version(binary, directory)
 
 
 def stack_context(invocation: Invocation, gate: SignalGate, state_flag: str | None = None) -> StackContext:

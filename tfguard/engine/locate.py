@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tfguard.engine.queries import captured
 from tfguard.errors import NoEngineError
-from tfguard.model.operation import EngineInfo
+from tfguard.model.engine import EngineInfo
 
 MINIMUM = {"terraform": (1, 5), "tofu": (1, 6)}
 _VERSION = re.compile(r"^(Terraform|OpenTofu) v(\d+)\.(\d+)\.(\d+)(\S*)", re.MULTILINE)

@@ -78,10 +78,10 @@ def _config(key: str, block: Json, variables: Mapping[str, str]) -> ProviderConf
 
 
 def _flattened(expressions: Json, prefix: str) -> Iterator[tuple[str, Json]]:
-    """Nested blocks as dotted names; of a list of blocks the first: `assume_role` and `endpoints` have one."""
+    """Nested blocks as dotted names; several blocks of one name have no value that tfguard can use."""
     for name, value in expressions.items():
-        block = value[0] if isinstance(value, list) and value else value
-        inner = mapping(block)
+        blocks = list(sequence(value)) or [value]
+        inner = mapping(blocks[-1])
         constant = inner.get("constant_value")
         if isinstance(constant, Mapping):
             yield from ((f"{prefix}{name}.{key}", {"constant_value": item}) for key, item in constant.items())
@@ -89,6 +89,8 @@ def _flattened(expressions: Json, prefix: str) -> Iterator[tuple[str, Json]]:
             yield from ((f"{prefix}{name}.{i}", {"constant_value": item}) for i, item in enumerate(constant))
         elif "constant_value" in inner or "references" in inner:
             yield prefix + name, inner
+        elif len(blocks) > 1:  # a chain of roles, say: no single value stands for it
+            yield from ((f"{prefix}{name}.{key}", {"references": []}) for key in inner)
         else:
             yield from _flattened(inner, f"{prefix}{name}.")
 

@@ -28,8 +28,9 @@ from tfguard.engine.queries import CLI_ARGUMENT_VARIABLES, Answer, captured
 from tfguard.engine.render import NO_TERMINAL_WIDTH, RenderedText, Renderer
 from tfguard.engine.state import parse_state, read_state_file
 from tfguard.errors import InputError
+from tfguard.model.engine import EngineInfo
 from tfguard.model.event import EngineEvent
-from tfguard.model.operation import EngineInfo, ErroredState, StreamHealth
+from tfguard.model.operation import ErroredState, StreamHealth
 from tfguard.model.plan import Plan
 from tfguard.model.request import Approval, ChangeRequest
 from tfguard.model.state import EMPTY_STATE, StateSnapshot

@@ -17,7 +17,7 @@ def unpushed_errored_state(context: StackContext, operation: Operation, state: S
     """The errored state that holds more than the state does, or None.
 
     One of the same lineage with a higher serial was never pushed; after a push the state's serial is higher
-    (docs/facts/terraform.md, section 3). One that only the record still has is written back where the engine looks for it.
+    (docs/facts/terraform.md, section 3). One that only the record still has counts too.
     """
     found = context.engine.errored_state()
     kept = operation.result.errored_state if operation.result else None

@@ -81,7 +81,8 @@ class Prepared:
 def guard(
     context: StackContext, request: ChangeRequest, argv: Sequence[str], options: GuardOptions, folder: Path
 ) -> GuardedRun:
-    """Run `apply` or `destroy` under guard. `argv` is what may be recorded of the command line; run folders lie in `folder`.
+    """Run `apply` or `destroy` under guard. `argv` is what may be recorded of the command line; run
+    folders lie in `folder`.
 
     Raises `OpenOperationError`, `OperationAliveError`, `RecordError` or `InputError` before anything is changed;
     afterwards it returns, with the engine's own exit code.

@@ -1,4 +1,4 @@
-"""Look at the provider before and after a run, and turn what was seen into outcomes (docs/design.md, steps 4, 8 and 9)."""
+"""Look at the provider before and after a run, and turn what was seen into outcomes (docs/design.md)."""
 
 from __future__ import annotations
 
@@ -24,6 +24,10 @@ _BASELINE_SECONDS = 60.0
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 10.0
 _MOST_PROBES = 5
+
+# A profile or a role in tfguard.yaml says who asks; keys in the configuration that the plan does not carry do not then.
+_OTHER_IDENTITY = frozenset({"profile", "assume_role.role_arn"})
+_STATIC_KEYS = frozenset({"access_key", "secret_key", "token"})
 
 # Provider settings that may be kept in a record: they say where to look, and hold no secret.
 _KEPT_SETTINGS = frozenset(
@@ -81,8 +85,9 @@ def provider_for(step: Step, providers: Mapping[str, ProviderConfig], config: Co
     """The provider configuration of a step, with tfguard.yaml filling in what the plan does not carry."""
     known = providers.get(step.provider_key) or ProviderConfig(step.provider_key, step.provider)
     added = config.providers.get(step.provider_key, {})
-    extra = {name: value for name, value in added.items() if name not in known.settings}
-    return replace(known, settings={**known.settings, **extra}, unresolved=known.unresolved - frozenset(added))
+    replaced = _STATIC_KEYS if added.keys() & _OTHER_IDENTITY else frozenset()
+    settings = {**added, **{name: value for name, value in known.settings.items() if name not in replaced}}
+    return replace(known, settings=settings, unresolved=known.unresolved - added.keys() - replaced)
 
 
 def recorded_providers(plan: Plan) -> tuple[RecordedProvider, ...]:

@@ -52,8 +52,8 @@ class EngineEvent:
     `type` is the engine's own word (also for UNKNOWN), `timestamp` its `@timestamp` text (not monotonic in a stream),
     `elapsed` is in seconds. For a diagnostic `address`, `severity` and `summary` are the diagnostic's.
     `id_value` of an APPLY_START is the id before the change, of an APPLY_COMPLETE the one after it; APPLY_ERRORED has
-    none, and is no evidence that nothing was made. `raw` (the whole line) and `text` (a line that is not JSON) are for
-    the renderer alone: they may hold secrets and are never written to a record.
+    none, and is no evidence that nothing was made. `message`, `raw` (the whole line) and `text` (a line that is not
+    JSON) are for the renderer alone: they may hold secrets and are never written to a record.
     """
 
     kind: EventKind

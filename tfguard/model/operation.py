@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from tfguard.model.engine import EngineInfo
 from tfguard.model.evidence import Confidence, Evidence
 from tfguard.model.failure import Failure
 from tfguard.model.lease import Lease
@@ -59,14 +60,6 @@ class Stack:
     location: str
     workspace: str
     directory: str
-
-
-@dataclass(frozen=True, slots=True)
-class EngineInfo:
-    """Which engine ran."""
-
-    name: str
-    version: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from tfguard.model.inventory import CloudObject
 # Hosts' and providers' clocks differ, and creation times are often whole seconds.
 CLOCK_SKEW = timedelta(seconds=60)
 
-# Both sides know it and it is unique in the world: nothing else is asked when it can be compared.
-_DECISIVE = ("arn", "url")
+# Unique in the world: where both sides know it, nothing else is asked. (A queue's url is not: its host part varies.)
+_DECISIVE = "arn"
 
 
 class Likeness(IntEnum):
@@ -39,9 +39,8 @@ class Match:
 
 def same_object(kind: ResourceType, identity: Mapping[str, str], found: CloudObject) -> bool:
     """Whether a state's or a record's identity means this very object: keys are compared, not `id` (docs/facts)."""
-    for attribute in _DECISIVE:
-        if attribute in kind.keys and attribute in identity and attribute in found.identity:
-            return identity[attribute] == found.identity[attribute]
+    if _DECISIVE in kind.keys and _DECISIVE in identity and _DECISIVE in found.identity:
+        return identity[_DECISIVE] == found.identity[_DECISIVE]
     return any(identity[key] == found.identity.get(key) for key in kind.keys if key in identity)
 
 

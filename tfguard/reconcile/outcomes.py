@@ -110,9 +110,11 @@ class _Claims:
             return
         window = look.window(listing_key(step))
         for found in listing.objects:
-            if found.finding_id in taken or found.ignored_because or _in_state(kind, found, look.state):
+            if found.finding_id in taken or _in_state(kind, found, look.state):
                 continue
-            if match := candidate(kind, step.desired, found, window):
+            match = candidate(kind, step.desired, found, window)
+            # What a service usually makes by itself can be what this step wanted; then only its own name will do.
+            if match and not (found.ignored_because and match.confidence is not Confidence.CERTAIN):
                 self._found.setdefault(step.address, []).append(match)
                 self._claimants.setdefault(found.finding_id, []).append(step.address)
 

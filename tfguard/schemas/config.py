@@ -10,24 +10,12 @@ import yaml
 from tfguard.errors import ConfigError
 from tfguard.model.config import Config
 from tfguard.schemas.codec import ShapeError, Where, load, place
+from tfguard.schemas.config_file import CONFIG_NAME, unreadable
 
-CONFIG_NAME = "tfguard.yaml"
 _ADVICE = 'correct this line; README, "Configuration" lists every key'
 _MAX_DEPTH = 20
 _MAX_NODES = 100_000
 """With aliases, YAML of a few lines can mean a tree without an end."""
-
-
-def find_config(start: Path) -> Path | None:
-    """The nearest `tfguard.yaml` in `start` or a folder above it. Raises `ConfigError` when a folder cannot be read."""
-    folder = start.resolve()
-    for candidate in (level / CONFIG_NAME for level in (folder, *folder.parents)):
-        try:
-            if candidate.is_file():
-                return candidate
-        except OSError as error:
-            raise _unreadable(candidate, error) from error
-    return None
 
 
 def load_config(path: Path) -> Config:
@@ -35,7 +23,7 @@ def load_config(path: Path) -> Config:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     except UnicodeDecodeError:
         _refuse(str(path), 1, "", "is not UTF-8 text")
     return parse_config(text, str(path))
@@ -103,12 +91,6 @@ def _compose(text: str, file: str) -> yaml.Node | None:
 
 def _line(node: yaml.Node) -> int:
     return node.start_mark.line + 1
-
-
-def _unreadable(path: Path, error: OSError) -> ConfigError:
-    return ConfigError(
-        f"{path}: cannot be read: {error.strerror}", "give the user that runs tfguard the right to read it"
-    )
 
 
 def _refuse(file: str, line: int, key: str, reason: str) -> NoReturn:
