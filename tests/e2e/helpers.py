@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -170,14 +171,23 @@ def engine_pid(stack: Path) -> int:
 
 def provider_pid(engine: int) -> int:
     """The provider plugin that this engine has started."""
-    children = Path(f"/proc/{engine}/task/{engine}/children")
-    names = {int(pid): Path(f"/proc/{pid}/comm").read_text() for pid in _children(engine, children)}
-    return next(pid for pid, name in names.items() if name.startswith("terraform-provi"))
+    return next(pid for pid in _children(engine) if "terraform-provider-aws" in _command_line(pid))
 
 
-def _children(parent: int, listed: Path) -> list[str]:
-    """The children of every thread: a plugin belongs to the thread that started it."""
-    return [pid for task in listed.parent.parent.iterdir() for pid in (task / "children").read_text().split()]
+def _children(parent: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        # A process may end at any moment.
+        with contextlib.suppress(OSError):
+            if (entry / "stat").read_text().rpartition(")")[2].split()[1] == str(parent):
+                found.append(int(entry.name))
+    return found
+
+
+def _command_line(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    return ""
 
 
 def kill(pid: int) -> None:

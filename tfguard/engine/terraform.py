@@ -41,6 +41,8 @@ _PRODUCTS = {"terraform": "Terraform", "tofu": "OpenTofu"}
 # An answer that is piped in comes at once; a pipe that nobody writes to must not hang a pipeline (case B67).
 _PIPED_ANSWER_SECONDS = 5.0
 
+_TARGETED = "Applied changes may be incomplete"
+
 
 class Streams(Protocol):
     """The user's stdout and stderr; a reader that has gone away is no reason to stop."""
@@ -254,6 +256,8 @@ class _HumanPrinter:
 
     def __init__(self, streams: Streams, request: ChangeRequest, imports: Sequence[tuple[str, str]]) -> None:
         self._streams = streams
+        # An adoption targets its address by tfguard's choice, so the engine's warning about targets tells the user nothing.
+        self._adopts = request.command == "import"
         self._renderer = Renderer(
             color=request.color,
             width=_columns(sys.stdout.fileno()),
@@ -266,7 +270,8 @@ class _HumanPrinter:
     def show(self, chunk: bytes, events: Sequence[EngineEvent]) -> None:
         """Print events; an empty chunk is the end of the stream."""
         for event in events:
-            self._print(self._renderer.render(event))
+            if not (self._adopts and event.summary == _TARGETED):
+                self._print(self._renderer.render(event))
         if not chunk:
             self._print(self._renderer.finish())
 
