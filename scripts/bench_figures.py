@@ -30,7 +30,10 @@ def parameters(count: int) -> str:
 resource "aws_iam_policy" "p" {{
   count  = {quarter}
   name   = "p${{count.index}}"
-  policy = jsonencode({{ Version = "2012-10-17", Statement = [{{ Effect = "Allow", Action = "s3:Get*", Resource = "*" }}] }})
+  policy = jsonencode({{
+    Version   = "2012-10-17"
+    Statement = [{{ Effect = "Allow", Action = "s3:Get*", Resource = "*" }}]
+  }})
 }}
 resource "aws_ssm_parameter" "s" {{
   count = {quarter}

@@ -76,7 +76,7 @@ def main(work: Path) -> None:
         proxy.add_rule("drop", action="CreateRole")
         story.run("apply", "-auto-approve", "-no-color", expect=1)
         story.tell(
-            "Terraform says that the role exists already, and its state is empty. What did the run leave behind?"
+            "Terraform says that the role exists already, and its state is empty. What is left behind?"
         )
         listed = story.run("orphans", "list", expect=2)
         orphan = re.search(r"o-[0-9a-f]{8}", listed)

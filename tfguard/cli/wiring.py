@@ -16,7 +16,7 @@ from tfguard.engine.backend import StateLocation, data_directory, locate_state, 
 from tfguard.engine.host import LocalHost
 from tfguard.engine.interrupts import SignalGate
 from tfguard.engine.terraform import TerraformEngine
-from tfguard.errors import RecordError
+from tfguard.errors import RecordError, UsageError
 from tfguard.flows.context import StackContext
 from tfguard.flows.records import Records
 from tfguard.flows.verify import Surroundings
@@ -27,7 +27,9 @@ from tfguard.stores.local import LocalStore
 
 
 def stack_context(invocation: Invocation, gate: SignalGate, state_flag: str | None = None) -> StackContext:
-    """Everything around the stack that the user stands in."""
+    """Everything around the stack that the user stands in. Raises `UsageError` when `-chdir` names no folder."""
+    if not invocation.directory.is_dir():
+        raise UsageError(f"{invocation.directory} is not a folder", "correct -chdir")
     config, config_path = read_config(invocation)
     installed = installed_engine(invocation, config)
     location = locate_state(invocation.directory, os.environ, state_flag)

@@ -41,13 +41,18 @@ _PLANNING = frozenset(
         "exclude-file",
         "var",
         "var-file",
-        "generate-config-out",
         "allow-deferral",
     ]
 )
 _APPLYING = frozenset(["auto-approve", "state-out", "backup"])
 _BOTH = frozenset(["lock", "lock-timeout", "parallelism", "no-color", "input", "compact-warnings", "state", "concise"])
 _HIDDEN_VALUES = ("var", "backend-config")
+
+# `plan` takes these and `apply` does not; `destroy` says its mode itself. Handed to the inner plan they would be obeyed.
+_REFUSED: Mapping[str, frozenset[str]] = {
+    "apply": frozenset(["out", "detailed-exitcode", "generate-config-out"]),
+    "destroy": frozenset(["out", "detailed-exitcode", "generate-config-out", "destroy", "refresh-only"]),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +102,14 @@ def expand_environment(command: str, arguments: Sequence[str], environ: Mapping[
 
 
 def change_request(command: str, arguments: Sequence[str]) -> ChangeRequest:
-    """Take an `apply` or `destroy` command line apart. Raises `UsageError` when two plan files are named."""
+    """Take an `apply` or `destroy` command line apart. Raises `UsageError` for a plan file that cannot be applied."""
     found = list(tokens(arguments))
     flags = {token.name: token for token in found if token.name}
     files = [token.value for token in found if token.name is None and token.value is not None]
     if len(files) > 1:
         raise UsageError("Too many command line arguments: one plan file at most", "see `tfguard apply -help`")
+    if files and command == "destroy":
+        raise UsageError("Destroy can't be called with a plan file", f"apply it: `tfguard apply {files[0]}`")
     destroy = command == "destroy" or ("destroy" in flags and flags["destroy"].truth)
     planning = [word for token in found if _goes_to_plan(token) for word in token.words]
     if command == "destroy":
@@ -111,7 +118,7 @@ def change_request(command: str, arguments: Sequence[str]) -> ChangeRequest:
         command=command,
         plan_file=files[0] if files else None,
         planning=tuple(planning),
-        applying=tuple(word for token in found if token.name in _APPLYING | _BOTH for word in token.words),
+        applying=tuple(word for token in found if _goes_to_apply(token, bool(files)) for word in token.words),
         auto_approve="auto-approve" in flags and flags["auto-approve"].truth,
         destroy=destroy,
         refresh_only="refresh-only" in flags and flags["refresh-only"].truth,
@@ -124,6 +131,7 @@ def change_request(command: str, arguments: Sequence[str]) -> ChangeRequest:
         var_files=_values(found, "var-file"),
         variables=tuple(word for token in found if token.name in ("var", "var-file") for word in token.words),
         state_path=flags["state"].value if "state" in flags else None,
+        refused=bool(_REFUSED.get(command, frozenset()) & set(flags)),
         help=bool({"h", "help"} & set(flags)),
     )
 
@@ -133,6 +141,13 @@ def _goes_to_plan(token: Token) -> bool:
         return False
     known = token.name in _PLANNING or token.name in _BOTH
     return known or token.name not in _APPLYING | {"json", "h", "help"}
+
+
+def _goes_to_apply(token: Token, with_plan_file: bool) -> bool:
+    """A plan file that the user made is applied with every option that was given: the engine judges which may stand."""
+    if token.name is None:
+        return False
+    return token.name in _APPLYING | _BOTH or (with_plan_file and token.name not in ("json", "h", "help"))
 
 
 def _values(found: Sequence[Token], name: str) -> tuple[str, ...]:

@@ -256,7 +256,7 @@ class _HumanPrinter:
 
     def __init__(self, streams: Streams, request: ChangeRequest, imports: Sequence[tuple[str, str]]) -> None:
         self._streams = streams
-        # An adoption targets its address by tfguard's choice, so the engine's warning about targets tells the user nothing.
+        # An adoption has its target from tfguard, so the engine's warning about targets tells the user nothing.
         self._adopts = request.command == "import"
         self._renderer = Renderer(
             color=request.color,

@@ -122,6 +122,7 @@ def _request(options: AdoptOptions, wanted: Mapping[str, str], plan_file: Path) 
         var_files=(),
         variables=options.arguments,
         state_path=None,
+        refused=False,
         help=False,
     )
 

@@ -28,7 +28,8 @@ class ChangeRequest:
     """What the user asked for.
 
     `planning` goes to the inner `plan`, `applying` to the inner `apply PLANFILE`. Unknown flags go to `plan`, which
-    refuses what it does not know in the engine's own words.
+    refuses what it does not know in the engine's own words. `refused` tells that a flag is `plan`'s alone, which the
+    engine's command of this name would refuse.
     """
 
     command: str
@@ -47,4 +48,5 @@ class ChangeRequest:
     var_files: tuple[str, ...]
     variables: tuple[str, ...]
     state_path: str | None
+    refused: bool
     help: bool
