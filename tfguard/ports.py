@@ -38,6 +38,14 @@ class Host(Protocol):
         """Who runs this command, with the CI job where there is one."""
         ...
 
+    def process(self) -> ProcessIdentity:
+        """This process."""
+        ...
+
+    def runs(self, process: ProcessIdentity) -> bool:
+        """Whether a process of this host still runs."""
+        ...
+
     def lease(self, operation_id: str, actor: Actor, now: datetime, expires_at: datetime) -> Lease:
         """A lease held by this process."""
         ...

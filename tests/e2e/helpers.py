@@ -129,9 +129,10 @@ def kinds(evidence: list[Json]) -> set[str]:
 
 
 def addresses(stack: Path) -> set[str]:
-    """The addresses in the local state, without instance keys."""
-    found = json.loads((stack / "terraform.tfstate").read_text())
-    return {f"{item['type']}.{item['name']}" for item in found["resources"]}
+    """The addresses with an object in the local state, without instance keys; none while there is no state."""
+    path = stack / "terraform.tfstate"
+    found = json.loads((path.read_text() if path.exists() else "") or '{"resources": []}')
+    return {f"{item['type']}.{item['name']}" for item in found["resources"] if item["instances"]}
 
 
 def state_attribute(stack: Path, address: str, attribute: str) -> Any:

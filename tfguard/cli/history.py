@@ -22,7 +22,7 @@ def command(invocation: Invocation, limit: int, form: str) -> None:
     """Show the stack's operations, newest first."""
     with SignalGate() as gate:
         context = stack_context(invocation, gate)
-        found = operations(context.records)[:limit]
+        found = operations(context.records, limit)
     if form == "json":
         bodies = [
             operation_document(item, context.records.location, next_actions(item, invocation.command)) for item in found

@@ -11,11 +11,10 @@ from tfguard.cli.options import format_option, print_document, stdout_paint
 from tfguard.cli.wiring import stack_context
 from tfguard.engine.interrupts import SignalGate
 from tfguard.errors import UsageError
-from tfguard.flows.context import StackContext
-from tfguard.flows.history import operations
+from tfguard.flows.history import findings as findings_on_record
 from tfguard.model.finding import Finding
 from tfguard.model.inventory import Coverage
-from tfguard.reconcile.findings import coverage_of, findings_of, summary_of
+from tfguard.reconcile.findings import summary_of
 from tfguard.report.findings import PLAIN_FORMATS, findings_text, json_lines
 from tfguard.schemas.findings import finding_body, findings_document
 
@@ -34,7 +33,7 @@ def command() -> None:
 def list_command(invocation: Invocation, everything: bool, form: str) -> int:
     """List the findings. Exit code 2 when one needs an action, 3 when there is none but the look was incomplete."""
     with SignalGate() as gate:
-        findings, coverage = _findings(stack_context(invocation, gate))
+        findings, coverage = findings_on_record(stack_context(invocation, gate).records)
     shown = findings if everything else [finding for finding in findings if finding.disposition is None]
     _print(shown, coverage, form)
     if any(finding.disposition is None for finding in findings):
@@ -49,21 +48,13 @@ def list_command(invocation: Invocation, everything: bool, form: str) -> int:
 def show_command(invocation: Invocation, finding_id: str, form: str) -> None:
     """Show one finding with its evidence."""
     with SignalGate() as gate:
-        findings, coverage = _findings(stack_context(invocation, gate))
+        findings, coverage = findings_on_record(stack_context(invocation, gate).records)
     chosen = [finding for finding in findings if finding.id == finding_id]
     if not chosen:
         raise UsageError(
             f"there is no finding {finding_id} on this stack", f"see `{invocation.command} orphans list --all`"
         )
     _print(chosen, coverage, form)
-
-
-def _findings(context: StackContext) -> tuple[Sequence[Finding], Coverage]:
-    """The findings of every operation that is open, and of the newest one."""
-    head = context.records.head()
-    wanted = {*head.open_operations, head.current}
-    found = [item for item in reversed(operations(context.records)) if item.id in wanted]
-    return findings_of(found, context.records.dispositions()), coverage_of(found)
 
 
 def _print(findings: Sequence[Finding], coverage: Coverage, form: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import re
@@ -39,7 +40,19 @@ def stack_context(invocation: Invocation, gate: SignalGate, state_flag: str | No
         installed, location, catalog, dict(os.environ), invocation.engine_arguments, UserStreams(), gate
     )
     around = Surroundings(_inventory(), catalog, config, clock, StderrConsole())
-    return StackContext(location.stack, engine, Records(store, clock, host), around, host)
+    known = _known_states(config, config_path)
+    return StackContext(location.stack, engine, Records(store, clock, host), around, host, known)
+
+
+def _known_states(config: Config, config_path: Path | None) -> tuple[Path, ...]:
+    """The local state files below the patterns of `scan.stacks`: other stacks, whose objects nobody may adopt twice."""
+    if config_path is None:
+        return ()
+    patterns = [pattern for pattern in config.scan.stacks if "://" not in pattern]
+    here = config_path.parent
+    found = {here / name for pattern in patterns for name in glob.glob(pattern, root_dir=here, recursive=True)}  # noqa: PTH207
+    files = {path / "terraform.tfstate" if path.is_dir() else path for path in found}
+    return tuple(sorted(path.absolute() for path in files if path.suffix == ".tfstate" and path.is_file()))
 
 
 def _inventory() -> Inventory:

@@ -48,7 +48,7 @@ _APPLYING = frozenset(["auto-approve", "state-out", "backup"])
 _BOTH = frozenset(["lock", "lock-timeout", "parallelism", "no-color", "input", "compact-warnings", "state", "concise"])
 _HIDDEN_VALUES = ("var", "backend-config")
 
-# `plan` takes these and `apply` does not; `destroy` says its mode itself. Handed to the inner plan they would be obeyed.
+# `plan` takes these, `apply` does not, and `destroy` has its own mode. The inner plan would obey them.
 _REFUSED: Mapping[str, frozenset[str]] = {
     "apply": frozenset(["out", "detailed-exitcode", "generate-config-out"]),
     "destroy": frozenset(["out", "detailed-exitcode", "generate-config-out", "destroy", "refresh-only"]),
@@ -131,6 +131,7 @@ def change_request(command: str, arguments: Sequence[str]) -> ChangeRequest:
         var_files=_values(found, "var-file"),
         variables=tuple(word for token in found if token.name in ("var", "var-file") for word in token.words),
         state_path=flags["state"].value if "state" in flags else None,
+        state_out=flags["state-out"].value if "state-out" in flags else None,
         refused=bool(_REFUSED.get(command, frozenset()) & set(flags)),
         help=bool({"h", "help"} & set(flags)),
     )

@@ -141,12 +141,15 @@ def _declared_in_json(directory: Path) -> str | None:
 
 
 def _flat(config: Json, prefix: str) -> list[tuple[str, str]]:
+    """Nested blocks and lists as dotted names: `assume_role.role_arn` (of a list of blocks the first), `files.0`."""
     found: list[tuple[str, str]] = []
     for name, value in config.items():
         if isinstance(value, Mapping):
             found += _flat(value, f"{prefix}{name}.")
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
             found += _flat(value[0], f"{prefix}{name}.")
+        elif isinstance(value, list):
+            found += _flat({str(index): item for index, item in enumerate(value)}, f"{prefix}{name}.")
         elif (plain := scalar(value)) is not None:
             found.append((prefix + name, plain))
     return found

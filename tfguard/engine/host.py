@@ -40,10 +40,19 @@ class LocalHost:
         job, url, commit = _ci(self.environ)
         return Actor(_user(), socket.gethostname(), url, commit, job)
 
+    def process(self) -> ProcessIdentity:
+        """This process."""
+        return ProcessIdentity(os.getpid(), process_start_time(os.getpid()) or 0)
+
+    def runs(self, process: ProcessIdentity) -> bool:
+        """Whether a process of this host still runs; one with the same number and another start time is not it."""
+        return process_start_time(process.pid) == process.start_time
+
     def lease(self, operation_id: str, actor: Actor, now: datetime, expires_at: datetime) -> Lease:
         """A lease held by this process."""
-        wrapper = ProcessIdentity(os.getpid(), process_start_time(os.getpid()) or 0)
-        return Lease(operation_id, actor.user, actor.host, boot_id(), wrapper, None, actor.ci_job, now, expires_at)
+        return Lease(
+            operation_id, actor.user, actor.host, boot_id(), self.process(), None, actor.ci_job, now, expires_at
+        )
 
     def liveness(self, lease: Lease, now: datetime) -> Liveness:
         """Whether a lease's holder lives: by pid and start time on this host, by the lease's expiry elsewhere."""
@@ -51,9 +60,9 @@ class LocalHost:
             return Liveness.ALIVE if now < lease.expires_at else Liveness.GONE
         if lease.boot_id and lease.boot_id != boot_id():
             return Liveness.GONE
-        if _runs(lease.wrapper):
+        if self.runs(lease.wrapper):
             return Liveness.ALIVE
-        return Liveness.ENGINE_ALONE if lease.engine and _runs(lease.engine) else Liveness.GONE
+        return Liveness.ENGINE_ALONE if lease.engine and self.runs(lease.engine) else Liveness.GONE
 
 
 def boot_id() -> str:
@@ -62,10 +71,6 @@ def boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return ""
-
-
-def _runs(process: ProcessIdentity) -> bool:
-    return process_start_time(process.pid) == process.start_time
 
 
 def _user() -> str:

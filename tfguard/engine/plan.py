@@ -47,7 +47,7 @@ def reduce_plan(document: Json, catalog: Catalog) -> Plan:
     """What tfguard works with, of the whole document; nothing else of it is kept."""
     items = [mapping(item) for item in sequence(document.get("resource_changes"))]
     secrets = _secrets(items) | sensitive_variables(document)
-    keys = provider_keys(document)
+    keys, applyable = provider_keys(document), document.get("applyable")
     return Plan(
         engine_version=text(document.get("terraform_version")),
         changes=tuple(
@@ -60,6 +60,8 @@ def reduce_plan(document: Json, catalog: Catalog) -> Plan:
             for change in mapping(document.get("output_changes")).values()
         ),
         errored=document.get("errored") is True,
+        applyable=applyable if isinstance(applyable, bool) else None,
+        drifted=bool(sequence(document.get("resource_drift"))),
     )
 
 

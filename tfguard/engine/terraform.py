@@ -29,7 +29,7 @@ from tfguard.engine.render import NO_TERMINAL_WIDTH, RenderedText, Renderer
 from tfguard.engine.state import parse_state, read_state_file
 from tfguard.errors import InputError
 from tfguard.model.engine import EngineInfo
-from tfguard.model.event import EngineEvent
+from tfguard.model.event import EngineEvent, EventKind
 from tfguard.model.operation import ErroredState, StreamHealth
 from tfguard.model.plan import Plan
 from tfguard.model.request import Approval, ChangeRequest
@@ -118,7 +118,7 @@ class TerraformEngine:
             return Approval.PLAN_FILE
         if request.auto_approve:
             return Approval.AUTO
-        if not plan.changing and not plan.changes_outputs:
+        if plan.trivial:
             return Approval.NOTHING_TO_ASK
         product = _PRODUCTS[self.info.name]
         self.streams.out(question(request, self.location.stack.workspace, product))
@@ -145,7 +145,11 @@ class TerraformEngine:
     ) -> ApplyExit:
         """Apply a plan file in a session of its own, and follow it to its end, however long that takes."""
         reader = StreamReader()
-        printer = _JsonPrinter(self.streams) if request.json else _HumanPrinter(self.streams, request, imports)
+        printer = (
+            _JsonPrinter(self.streams, continued=not request.plan_file)
+            if request.json
+            else _HumanPrinter(self.streams, request, imports)
+        )
 
         def take(chunk: bytes) -> None:
             events = reader.feed(chunk) if chunk else reader.finish()
@@ -240,15 +244,29 @@ class TerraformEngine:
 
 
 class _JsonPrinter:
-    """With `-json` the user gets the engine's own stream, byte for byte."""
+    """With `-json` the user gets the engine's own stream, byte for byte.
 
-    def __init__(self, streams: Streams) -> None:
+    With `continued` the plan's stream went before: the version and the planned changes, with which the stream of an
+    apply begins, were in it and are left out.
+    """
+
+    def __init__(self, streams: Streams, continued: bool) -> None:
         self._streams = streams
         self._decoder = _utf8()
+        self._skipping = continued
+        self._begun = b""
 
     def show(self, chunk: bytes, events: Sequence[EngineEvent]) -> None:  # noqa: ARG002 (as the other printer)
         """Pass a chunk on."""
-        self._streams.out(self._decoder.decode(chunk))
+        self._streams.out(self._decoder.decode(self._new_part(chunk) if self._skipping else chunk))
+
+    def _new_part(self, chunk: bytes) -> bytes:
+        *lines, self._begun = (self._begun + chunk).split(b"\n")
+        for index, line in enumerate(lines):
+            if parse_line(line).kind not in (EventKind.VERSION, EventKind.PLANNED_CHANGE, EventKind.RESOURCE_DRIFT):
+                self._skipping = False
+                return b"\n".join([*lines[index:], self._begun])
+        return b"" if chunk else self._begun
 
 
 class _HumanPrinter:
@@ -300,7 +318,7 @@ def _decoding(write: Callable[[str], None]) -> Callable[[bytes], None]:
 
 def _health(reader: StreamReader) -> StreamHealth:
     counts = reader.counts
-    return StreamHealth(counts.events, counts.unknown, counts.plain, counts.cut)
+    return StreamHealth(counts.events, counts.unknown, counts.plain, counts.cut, whole=counts.cut == 0)
 
 
 def _answer(gate: SignalGate) -> str | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfguard.errors import InputError, UsageError
 from tfguard.flows.context import StackContext
-from tfguard.flows.guard import GuardedRun, GuardOptions, Prepared, apply_prepared, run_directory
+from tfguard.flows.guard import GuardedRun, GuardOptions, Prepared, apply_prepared
+from tfguard.flows.history import findings
+from tfguard.flows.run_folder import discard_run_folder, open_run_folder
 from tfguard.flows.settle import Settling, settle
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.finding import Finding
@@ -17,7 +18,6 @@ from tfguard.model.ids import new_operation_id
 from tfguard.model.request import ChangeRequest
 from tfguard.model.state import StateSnapshot
 from tfguard.reconcile.adoption import objections, updates
-from tfguard.reconcile.findings import findings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,16 @@ def adopt(
     wanted = {address: finding.object.import_id for address, finding in chosen if finding.object}
     if len(wanted) < len(chosen):
         raise UsageError("two of these findings belong to one address", "adopt one of them; the other stays a finding")
-    before = context.read_state(context.last_operation())
+    before = context.state_before()
     for address, finding in chosen:
-        refuse_if_known(before, address, finding)
+        refuse_if_held(before, address, finding)
+        for where, state in _known_states(context, before):
+            refuse_if_known(state, where, finding)
     operation_id = new_operation_id(context.clock.now())
-    directory = run_directory(folder, operation_id)
+    directory = open_run_folder(folder, operation_id, context.host, context.records.head().open_operations)
     try:
         with context.engine.import_blocks(list(wanted.items())):
-            request = _request(options, wanted, directory / "plan")
+            request = _request(_with_var_files(context, chosen, options), wanted, directory / "plan")
             ready = _prepare(context, request, operation_id, directory, before, wanted)
             if not _approved(context, ready, wanted, options):
                 return GuardedRun(1)
@@ -60,21 +62,18 @@ def adopt(
             _close(context, chosen, options, run)
         return run
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        discard_run_folder(directory)
 
 
 def _chosen(context: StackContext, finding_id: str, address: str | None) -> tuple[str, Finding]:
-    operations = [context.records.operation(operation_id) for operation_id in context.records.operation_ids()]
-    findings = {f.id: f for f in findings_of(operations, context.records.dispositions())}
-    finding = findings.get(finding_id)
-    if finding is None or finding.object is None:
-        raise UsageError(f"there is no finding {finding_id} on this stack", "see `tfguard orphans list`")
-    if finding.disposition is not None:
-        decision = finding.disposition
+    finding = next((item for item in findings(context.records)[0] if item.id == finding_id), None)
+    if decision := next((item for item in context.records.dispositions() if item.finding_id == finding_id), None):
         raise UsageError(
             f"{finding_id} was settled: {decision.kind.value} by {decision.actor} at {decision.at:%Y-%m-%d %H:%M}Z",
             "see `tfguard orphans list`",
         )
+    if finding is None or finding.object is None:
+        raise UsageError(f"there is no finding {finding_id} on this stack", "see `tfguard orphans list`")
     where = address or finding.address
     if where is None:
         raise UsageError(
@@ -84,8 +83,16 @@ def _chosen(context: StackContext, finding_id: str, address: str | None) -> tupl
     return where, finding
 
 
-def refuse_if_known(state: StateSnapshot, address: str, finding: Finding) -> None:
-    """Raise `UsageError` when the address has an object, or the object an address (case B59)."""
+def _known_states(context: StackContext, own: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
+    """This stack's state and every other one that is known. Raises `InputError` for one that cannot be read."""
+    yield context.stack.location, own
+    for path in context.known_states:
+        if str(path) != context.stack.location:
+            yield str(path), context.engine.read_state_file(path)
+
+
+def refuse_if_held(state: StateSnapshot, address: str, finding: Finding) -> None:
+    """Raise `UsageError` when the address has an object already."""
     held = state.at(address)
     if held is not None:
         name = next(iter(held.identity.values()), address)
@@ -93,14 +100,31 @@ def refuse_if_known(state: StateSnapshot, address: str, finding: Finding) -> Non
             f"the state already holds {name} at {address}; {finding.id} would be a second object for one address",
             "delete the one that is not needed at the provider, then run `tfguard recover`",
         )
+
+
+def refuse_if_known(state: StateSnapshot, where: str, finding: Finding) -> None:
+    """Raise `UsageError` when a state has the object already, at whatever address (case B59)."""
     known = finding.object
     names = {text for text in (known.import_id, known.arn) if text} if known else set()
     for instance in state.instances:
         if known and instance.type == known.type and names & set(instance.identity.values()):
             raise UsageError(
-                f"{finding.id} is in the state already, at {instance.address}",
-                "run `tfguard recover` to settle the operation",
+                f"{finding.id} is managed already: the state {where} has it at {instance.address}",
+                "run `tfguard recover`; if the other stack should not have it, take it out there with `state rm` first",
             )
+
+
+def _with_var_files(
+    context: StackContext, chosen: Sequence[tuple[str, Finding]], options: AdoptOptions
+) -> AdoptOptions:
+    """The options with the -var-file of the runs that the findings come from, where the user names none."""
+    if any(argument.lstrip("-").startswith("var-file") for argument in options.arguments):
+        return options
+    ids = {finding.operation_id for _, finding in chosen if finding.operation_id}
+    files = {
+        name: None for operation_id in sorted(ids) for name in context.records.operation(operation_id).intent.var_files
+    }
+    return replace(options, arguments=(*(f"-var-file={name}" for name in files), *options.arguments))
 
 
 def _request(options: AdoptOptions, wanted: Mapping[str, str], plan_file: Path) -> ChangeRequest:
@@ -122,6 +146,7 @@ def _request(options: AdoptOptions, wanted: Mapping[str, str], plan_file: Path) 
         var_files=(),
         variables=options.arguments,
         state_path=None,
+        state_out=None,
         refused=False,
         help=False,
     )

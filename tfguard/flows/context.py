@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from tfguard.errors import EmptyStateError
+from tfguard.errors import CorruptRecordError, EmptyStateError
 from tfguard.flows.records import Records
 from tfguard.flows.verify import Surroundings
 from tfguard.model.operation import Operation, Stack
@@ -14,13 +15,14 @@ from tfguard.ports import Clock, Console, Engine, Host
 
 @dataclass(frozen=True, slots=True)
 class StackContext:
-    """A stack, its engine, its record, and what is around them."""
+    """A stack, its engine, its record, and what is around them; `known_states` are other stacks' state files."""
 
     stack: Stack
     engine: Engine
     records: Records
     around: Surroundings
     host: Host
+    known_states: tuple[Path, ...] = ()
 
     @property
     def clock(self) -> Clock:
@@ -32,20 +34,39 @@ class StackContext:
         """tfguard's words to the user."""
         return self.around.console
 
-    def read_state(self, last: Operation | None) -> StateSnapshot:
-        """The state now.
-
-        A state file of 0 bytes is an error, but for one: when the last operation started without a state, the engine
-        died before its first write (docs/facts/terraform.md, finding on SIGKILL), and there still is none.
-        """
+    def state_before(self) -> StateSnapshot:
+        """The state that a new operation starts from."""
         try:
             return self.engine.pull_state()
         except EmptyStateError:
-            if last is not None and not last.intent.lineage and not (last.result and last.result.lineage):
+            if _had_no_state(self.last_operation()):
+                return EMPTY_STATE
+            raise
+
+    def read_state(self, operation: Operation | None) -> StateSnapshot:
+        """The state now, where this operation wrote it.
+
+        A state file of 0 bytes is an error, but for one: when the operation started without a state, the engine
+        died before its first write (docs/facts/terraform.md, finding on SIGKILL), and there still is none.
+        """
+        elsewhere = operation.intent.state_out if operation else None
+        try:
+            return self.engine.read_state_file(Path(elsewhere)) if elsewhere else self.engine.pull_state()
+        except EmptyStateError:
+            if _had_no_state(operation):
                 return EMPTY_STATE
             raise
 
     def last_operation(self) -> Operation | None:
-        """The stack's newest operation."""
+        """The stack's newest operation; None also for one whose record is damaged, which the open list speaks for."""
         current = self.records.head().current
-        return self.records.operation(current) if current else None
+        try:
+            return self.records.operation(current) if current else None
+        except CorruptRecordError:
+            return None
+
+
+def _had_no_state(operation: Operation | None) -> bool:
+    return (
+        operation is not None and not operation.intent.lineage and not (operation.result and operation.result.lineage)
+    )

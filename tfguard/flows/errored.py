@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,16 +21,14 @@ def unpushed_errored_state(context: StackContext, operation: Operation, state: S
     (docs/facts/terraform.md, section 3). One that only the record still has counts too.
     """
     found = context.engine.errored_state()
-    kept = operation.result.errored_state if operation.result else None
-    if found is None and kept is not None and not kept.pushed:
-        return kept
-    if found is None:
-        return None
-    if state.lineage and found.lineage != state.lineage:
+    if found is not None and state.lineage and found.lineage != state.lineage:
         context.console.warn(f"{found.path} belongs to another state (lineage {found.lineage}); it is left alone")
+        found = None
+    errored = found or (operation.result.errored_state if operation.result else None)
+    if errored is None or (errored.lineage == state.lineage and errored.serial <= state.serial):
         return None
-    if state.lineage and found.serial <= state.serial:
-        return None
+    if found is None:
+        return None if errored.pushed else errored
     return replace(found, rescued=_rescue(context, operation.id, Path(found.path)))
 
 
@@ -42,15 +41,21 @@ def _rescue(context: StackContext, operation_id: str, path: Path) -> str | None:
         return None
 
 
-def push(context: StackContext, errored: ErroredState) -> bool:
+def push(context: StackContext, operation_id: str, errored: ErroredState) -> bool:
     """Push the errored state; the engine itself refuses another lineage or a lower serial. Whether it worked.
 
-    Raises `InputError` when neither the file nor the rescued copy is there.
+    Where the folder that it lay in is gone, the rescued copy is pushed. Raises `InputError` when there is none either.
     """
     path = Path(errored.path)
-    if not path.exists():
+    if path.exists():
+        return context.engine.push_state(path).exit_code == 0
+    rescued = context.records.rescued(operation_id, FILE)
+    if rescued is None:
         raise InputError(
-            f"{path} is not there any more",
-            f"copy {errored.rescued or 'it'} to {path}, then run `tfguard recover` again",
+            f"{path} is not there any more, and no copy of it is in the record",
+            f"find it, copy it to {path}, then run `tfguard recover` again",
         )
-    return context.engine.push_state(path).exit_code == 0
+    with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
+        copy = Path(folder) / FILE
+        copy.write_bytes(rescued)
+        return context.engine.push_state(copy).exit_code == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from tfguard.errors import InputError, InterruptedRunError, OpenOperationError, TfguardError
 from tfguard.flows.context import StackContext
 from tfguard.flows.errored import unpushed_errored_state
+from tfguard.flows.run_folder import discard_run_folder, open_run_folder
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.settle import Settling, settle
 from tfguard.flows.verify import (
@@ -90,9 +90,9 @@ def guard(
     context.records.refuse_if_alive()
     accepted = open_operations_allow(context, request, options)
     operation_id = new_operation_id(context.clock.now())
-    directory = run_directory(folder, operation_id)
+    directory = open_run_folder(folder, operation_id, context.host, context.records.head().open_operations)
     try:
-        before = context.read_state(context.last_operation())
+        before = context.state_before()
         plan_file = Path(context.stack.directory) / request.plan_file if request.plan_file else directory / "plan"
         if not request.plan_file:
             planned = context.engine.plan(request, plan_file, directory)
@@ -102,20 +102,7 @@ def guard(
         prepared = Prepared(operation_id, request, plan, plan_file, directory, before, accepted)
         return apply_prepared(context, prepared, argv, options)
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-def run_directory(folder: Path, operation_id: str) -> Path:
-    """A folder for this run that nobody else can read: it holds the plan and the engine's stream, both with secrets."""
-    directory = folder / operation_id
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        directory.mkdir(mode=0o700)
-    except OSError as error:
-        raise InputError(
-            f"{folder} cannot be written: {error.strerror}", "make the working folder writable, or set TF_DATA_DIR"
-        ) from error
-    return directory.absolute()
+        discard_run_folder(directory)
 
 
 def open_operations_allow(context: StackContext, request: ChangeRequest, options: GuardOptions) -> tuple[str, ...]:
@@ -169,11 +156,12 @@ def apply_prepared(context: StackContext, prepared: Prepared, argv: Sequence[str
     keys = baseline_keys(steps, prepared.plan.providers, context.around) if options.baseline else {}
     looking = Looking(context.around, keys)
     approval = context.engine.ask(prepared.request, prepared.plan)
-    baseline = baseline_entries(looking.result(_BASELINE_SECONDS))
-    if approval is Approval.INTERRUPTED:
-        raise InterruptedRunError("interrupted at the question; nothing was changed", "run the command again")
     if not approval.given:
+        looking.cancel()
+        if approval is Approval.INTERRUPTED:
+            raise InterruptedRunError("interrupted at the question; nothing was changed", "run the command again")
         return GuardedRun(1)
+    baseline = baseline_entries(looking.result(_BASELINE_SECONDS))
     _warn_of_gaps(context, baseline)
     intent = _intent(context, prepared, argv, steps, baseline, approval, options)
     context.records.begin(intent, prepared.accepted)
@@ -224,9 +212,17 @@ def _intent(
         approval=approval.value,
         user_agent=f"tfguard/{prepared.operation_id}",
         run_directory=str(prepared.run_directory),
+        state_out=_state_out(context, request),
         on_gap_reason=options.reason,
         adopts=options.adopts,
     )
+
+
+def _state_out(context: StackContext, request: ChangeRequest) -> str | None:
+    """Where `-state-out` sends the new state; only the local backend obeys it."""
+    if request.state_out is None or context.stack.backend != "local":
+        return None
+    return str(Path(context.stack.directory) / request.state_out)
 
 
 def _take_stock(
@@ -330,7 +326,7 @@ def _run(
         failures=journal.progress.failures,
         started_at=intent.started_at,
         quiet_since=result.ended_at,
-        stream_whole=True,
+        stream_whole=result.stream.whole,
         read_state=lambda: context.read_state(operation),
         errored=context.engine.read_state_file(Path(errored.path)) if errored else None,
         secrets=prepared.plan.secrets,

@@ -176,10 +176,12 @@ class Records:
                 "restore it, or settle the operation with `tfguard recover`",
             )
         intent = decode_intent(blob.data, f"{self.location}/{name}")
-        outcome = self._store.read(_document(operation_id, "outcome.json"))
-        result = decode_outcome(outcome.data, f"{self.location}/{name}") if outcome else None
-        journal = decode_journal(self._store.read_journal(_document(operation_id, "events.jsonl")))
-        return Operation(intent, result, tuple(journal.items))
+        outcome_name = _document(operation_id, "outcome.json")
+        outcome = self._store.read(outcome_name)
+        result = decode_outcome(outcome.data, f"{self.location}/{outcome_name}") if outcome else None
+        events_name = _document(operation_id, "events.jsonl")
+        journal = decode_journal(self._store.read_journal(events_name), f"{self.location}/{events_name}")
+        return Operation(intent, result, journal.items, journal.cut)
 
     def operation_ids(self) -> tuple[str, ...]:
         """Every operation's id, oldest first (ids sort by time)."""
@@ -192,11 +194,16 @@ class Records:
 
     def rescue(self, operation_id: str, name: str, data: bytes) -> str:
         """Keep a file that the engine left behind; tells where. A second rescue of the same bytes changes nothing."""
-        target = f"operations/{operation_id}/rescued/{name}"
+        target = _rescued(operation_id, name)
         before = self._store.read(target)
         if before is None or before.data != data:
             self._store.replace(target, data, before.version if before else None)
         return f"{self.location}/{target}"
+
+    def rescued(self, operation_id: str, name: str) -> bytes | None:
+        """A file that was rescued, or None."""
+        blob = self._store.read(_rescued(operation_id, name))
+        return blob.data if blob else None
 
     def decide(self, dispositions: Sequence[Disposition]) -> None:
         """Add decisions to the ledger."""
@@ -204,7 +211,7 @@ class Records:
 
     def dispositions(self) -> tuple[Disposition, ...]:
         """Every decision in the ledger, oldest first."""
-        return tuple(decode_dispositions(self._store.read_journal(LEDGER)).items)
+        return decode_dispositions(self._store.read_journal(LEDGER), f"{self.location}/{LEDGER}").items
 
     def rebuild_head(self, console: Console) -> bool:
         """Move a damaged head aside and make a new one from the operations that are there; False when it was sound."""
@@ -227,6 +234,10 @@ class Records:
         except CorruptRecordError as error:
             console.warn(error.what)
             return True
+
+
+def _rescued(operation_id: str, name: str) -> str:
+    return _document(operation_id, f"rescued/{name}")
 
 
 def _document(operation_id: str, name: str) -> str:

@@ -58,7 +58,7 @@ def _recover_one(context: StackContext, operation: Operation, options: RecoverOp
         if not (options.yes or context.console.confirm(question)):
             context.console.say(f"{errored.path} was not pushed; without a terminal, --yes approves")
             return operation
-        if not push(context, errored):
+        if not push(context, operation.id, errored):
             context.console.warn("the engine refused to push the state; see its words above")
             return operation
         context.console.say(f"{errored.path} was pushed")

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from tfguard.flows.context import StackContext
 from tfguard.flows.errored import unpushed_errored_state
+from tfguard.flows.run_folder import discard_run_folder
 from tfguard.flows.verify import Run, provider_from_record, verify
 from tfguard.model.evidence import Evidence, EvidenceKind
-from tfguard.model.operation import JournalEntry, Operation, OperationStatus, Result, Step, StreamHealth
+from tfguard.model.operation import ErroredState, JournalEntry, Operation, OperationStatus, Result, Step, StreamHealth
 from tfguard.model.plan import ProviderConfig
 from tfguard.ports import ImportProbe
 from tfguard.reconcile.progress import Progress, journal_entry
@@ -31,11 +32,10 @@ class Settling:
 
 @dataclass(frozen=True, slots=True)
 class _Story:
-    """What is known of how a run went: its journal, how well it could be read, and whether that is all of it."""
+    """What is known of how a run went: its journal, and how well that or the engine's own stream could be read."""
 
     journal: tuple[JournalEntry, ...]
     health: StreamHealth
-    whole: bool
     progress: Progress
 
 
@@ -47,7 +47,8 @@ def settle(context: StackContext, operation: Operation, how: Settling) -> Operat
     story = _story(context, operation)
     result = operation.result or _ended_alone(context, operation, story)
     errored = unpushed_errored_state(context, operation, context.read_state(operation))
-    verdict = verify(_run(context, operation, result, story, how), context.around, how.patient)
+    run = _run(context, operation, result, story, how, errored)
+    verdict = verify(run, context.around, how.patient)
     settled = replace(
         result,
         steps=_decided(_keep(operation.steps, verdict.steps), context),
@@ -57,6 +58,8 @@ def settle(context: StackContext, operation: Operation, how: Settling) -> Operat
         errored_state=errored or (replace(result.errored_state, pushed=True) if result.errored_state else None),
     )
     context.records.finish(settled)
+    if operation.intent.run_directory and operation.result is None:
+        discard_run_folder(Path(operation.intent.run_directory))
     return replace(operation, result=settled, journal=story.journal)
 
 
@@ -65,7 +68,7 @@ def _story(context: StackContext, operation: Operation) -> _Story:
     directory = operation.intent.run_directory
     left = context.engine.leftover_events(Path(directory)) if directory and operation.result is None else None
     if left is None:
-        health = operation.result.stream if operation.result else StreamHealth()
+        health = operation.result.stream if operation.result else StreamHealth(cut=operation.journal_cut)
         journal = operation.journal
     else:
         events, health = left
@@ -75,7 +78,7 @@ def _story(context: StackContext, operation: Operation) -> _Story:
         journal = tuple(replace(entry, id=ids.get((entry.kind, entry.address))) for entry in entries if entry)
     progress = Progress()
     progress.add(journal)
-    return _Story(journal, health, left is not None or operation.result is not None, progress)
+    return _Story(journal, health, progress)
 
 
 def _time(text: str | None) -> datetime | None:
@@ -89,14 +92,14 @@ def _time(text: str | None) -> datetime | None:
 def _ended_alone(context: StackContext, operation: Operation, story: _Story) -> Result:
     """The result of a run whose tfguard was ended before it could write one."""
     progress = story.progress
-    started = bool(story.journal) or story.whole
+    started = bool(story.journal) or story.health.whole
     if progress.finished:
         status, said = OperationStatus.OK, "its tfguard was ended; the engine went on alone and finished its work"
     elif not started:
         status, said = OperationStatus.INTERRUPTED, "it was ended before the engine reported anything"
     else:
         status, said = OperationStatus.INTERRUPTED, "it was ended before its work was finished"
-    if progress.first_failure is not None and story.whole:
+    if progress.first_failure is not None and story.health.whole:
         status = OperationStatus.ERROR
     context.console.say(f"operation {operation.id}: {said}")
     return Result(
@@ -110,8 +113,15 @@ def _ended_alone(context: StackContext, operation: Operation, story: _Story) -> 
     )
 
 
-def _run(context: StackContext, operation: Operation, result: Result, story: _Story, how: Settling) -> Run:
-    errored = context.engine.errored_state()
+def _run(
+    context: StackContext,
+    operation: Operation,
+    result: Result,
+    story: _Story,
+    how: Settling,
+    errored: ErroredState | None,
+) -> Run:
+    lost = Path(errored.path) if errored else None
     return Run(
         steps=tuple(replace(step, outcome=None, observed=(), evidence=()) for step in result.steps),
         baseline=operation.intent.baseline,
@@ -119,9 +129,9 @@ def _run(context: StackContext, operation: Operation, result: Result, story: _St
         failures=story.progress.failures,
         started_at=operation.intent.started_at,
         quiet_since=max(result.ended_at, story.progress.last_at or result.ended_at),
-        stream_whole=story.whole,
+        stream_whole=story.health.whole,
         read_state=lambda: context.read_state(operation),
-        errored=context.engine.read_state_file(Path(errored.path)) if errored else None,
+        errored=context.engine.read_state_file(lost) if lost and lost.exists() else None,
         probe=lambda step, import_id: _probe(context, step, import_id, how),
     )
 

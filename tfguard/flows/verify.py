@@ -125,10 +125,14 @@ class Looking:
             for key, provider in keys.items()
         }
 
+    def cancel(self) -> None:
+        """Nobody wants the answer any more; what has not started does not start."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
     def result(self, seconds: float | None = None) -> Mapping[ListingKey, Listing]:
         """The listings; one that is not there after `seconds` is a gap."""
         wait(self._futures.values(), timeout=seconds)
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.cancel()
         return {key: _answer(key, future, seconds) for key, future in self._futures.items()}
 
 

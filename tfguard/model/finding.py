@@ -46,7 +46,7 @@ class Finding:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """What can be done about it; nothing for one that is decided."""
-        if self.disposition is not None:
+        """What tfguard can do about it now; nothing for one that is decided or that has no place in the state."""
+        if self.disposition is not None or self.verdict is not Verdict.ORPHANED:
             return ()
-        return tuple(kind.value for kind in DispositionKind)
+        return (DispositionKind.IMPORT.value,)

@@ -168,7 +168,10 @@ class RecordedProvider:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What is written before the engine may change anything. Written once, never changed."""
+    """What is written before the engine may change anything. Written once, never changed.
+
+    `state_out` is the file that `-state-out` sends the new state to, where that is not the stack's own.
+    """
 
     operation_id: str
     command: str
@@ -189,6 +192,7 @@ class Intent:
     approval: str | None = None
     user_agent: str | None = None
     run_directory: str | None = None
+    state_out: str | None = None
     on_gap_reason: str | None = None
     adopts: tuple[str, ...] = ()
 
@@ -208,12 +212,17 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True)
 class StreamHealth:
-    """How well the engine's event stream could be read: what was passed over is counted, never dropped silently."""
+    """How well the engine's event stream could be read: what was passed over is counted, never dropped silently.
+
+    `whole` tells that the engine's own stream was read to its end without a cut line: only then does "never started"
+    follow from silence. A journal is written in batches, and is no such stream.
+    """
 
     events: int = 0
     unknown: int = 0
     plain: int = 0
     cut: int = 0
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,11 +252,15 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation as its record tells it: the intent, and the result when there is one."""
+    """An operation as its record tells it: the intent, and the result when there is one.
+
+    `journal_cut` counts the lines of the journal that nobody can read: something happened that `journal` does not tell.
+    """
 
     intent: Intent
     result: Result | None
     journal: tuple[JournalEntry, ...] = ()
+    journal_cut: int = 0
 
     @property
     def id(self) -> str:

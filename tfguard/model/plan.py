@@ -66,6 +66,8 @@ class Plan:
     """A plan as `show -json` gives it, reduced to what tfguard works with.
 
     `secrets` are the values that the plan marks as sensitive; in memory only, to keep copies of them out of the record.
+    `applyable` is the engine's own word on whether applying changes anything, the state included; None where an engine
+    does not say it (before Terraform 1.8, and OpenTofu). `drifted` tells that objects have changed outside.
     """
 
     engine_version: str
@@ -74,6 +76,15 @@ class Plan:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     changes_outputs: bool = False
     errored: bool = False
+    applyable: bool | None = None
+    drifted: bool = False
+
+    @property
+    def trivial(self) -> bool:
+        """Whether applying it would change nothing, so that the engine does not ask."""
+        if self.applyable is not None:
+            return not self.applyable
+        return not (self.changing or self.changes_outputs or self.drifted)
 
     @property
     def changing(self) -> tuple[PlannedChange, ...]:

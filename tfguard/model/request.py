@@ -48,5 +48,6 @@ class ChangeRequest:
     var_files: tuple[str, ...]
     variables: tuple[str, ...]
     state_path: str | None
+    state_out: str | None
     refused: bool
     help: bool

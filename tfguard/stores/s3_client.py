@@ -77,7 +77,7 @@ def _session(settings: Settings) -> Any:
 
     session = botocore.session.Session(profile=settings.get("profile") or None)
     for variable, names in _FILES.items():
-        if path := _first(settings, names):
+        if path := _only_file(settings, names):
             session.set_config_variable(variable, path)
     if settings.get("access_key") and settings.get("secret_key"):
         session.set_credentials(settings["access_key"], settings["secret_key"], settings.get("token"))
@@ -87,6 +87,16 @@ def _session(settings: Settings) -> Any:
         # There is no public way to hand refreshable credentials to a session; a run may outlast the role's hour.
         session._credentials = DeferredRefreshableCredentials(fetcher.fetch_credentials, "assume-role")
     return session
+
+
+def _only_file(settings: Settings, names: tuple[str, ...]) -> str | None:
+    """The file that one of these settings names, as text or as a list; boto3, unlike the engine, reads one alone."""
+    if several := next((name for name in names if f"{name}.1" in settings), None):
+        raise RecordError(
+            f"the s3 backend names several {several}, and tfguard can read the record with one alone",
+            "name one file, or another place with `records:` in tfguard.yaml",
+        )
+    return _first(settings, tuple(option for name in names for option in (name, f"{name}.0")))
 
 
 def _role_fetcher(settings: Settings, session: Any) -> Any | None:

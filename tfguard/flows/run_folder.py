@@ -1,0 +1,54 @@
+"""The private folder of a run: it holds the plan file and the engine's raw stream, both with secrets in them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+from tfguard.errors import InputError
+from tfguard.model.lease import ProcessIdentity
+from tfguard.ports import Host
+
+_HOLDER = "holder"
+
+
+def open_run_folder(parent: Path, operation_id: str, host: Host, keep: Collection[str]) -> Path:
+    """Make the folder of a new run, readable by its owner alone, and sweep away what killed runs left behind.
+
+    `keep` are the ids of open operations, whose streams are still needed. Raises `InputError` when `parent` cannot be
+    written.
+    """
+    directory = parent / operation_id
+    try:
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _sweep(parent, host, keep)
+        directory.mkdir(mode=0o700)
+        me = host.process()
+        (directory / _HOLDER).write_text(f"{me.pid} {me.start_time}")
+    except OSError as error:
+        raise InputError(
+            f"{parent} cannot be written: {error.strerror}", "make the working folder writable, or set TF_DATA_DIR"
+        ) from error
+    return directory.absolute()
+
+
+def discard_run_folder(directory: Path) -> None:
+    """Remove a run's folder once everything in it has been read."""
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _sweep(parent: Path, host: Host, keep: Collection[str]) -> None:
+    for directory in parent.iterdir():
+        if directory.is_dir() and directory.name not in keep and not _held(directory, host):
+            discard_run_folder(directory)
+
+
+def _held(directory: Path, host: Host) -> bool:
+    try:
+        pid, start_time = (directory / _HOLDER).read_text().split()
+        return host.runs(ProcessIdentity(int(pid), int(start_time)))
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True
