@@ -75,9 +75,7 @@ def main(work: Path) -> None:
         story.tell("The network will lose AWS's reply to CreateRole. The pipeline applies, through tfguard.")
         proxy.add_rule("drop", action="CreateRole")
         story.run("apply", "-auto-approve", "-no-color", expect=1)
-        story.tell(
-            "Terraform says that the role exists already, and its state is empty. What is left behind?"
-        )
+        story.tell("Terraform says that the role exists already, and its state is empty. What is left behind?")
         listed = story.run("orphans", "list", expect=2)
         orphan = re.search(r"o-[0-9a-f]{8}", listed)
         if orphan is None:

@@ -12,6 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fixtures.call_log import Entry
+from fixtures.fault_proxy import FaultProxy
+
 Json = dict[str, Any]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -164,8 +167,15 @@ def runs(pid: int) -> bool:
         return False
 
 
+def in_flight(proxy: FaultProxy, action: str) -> Entry:
+    """Wait until a call has taken effect, its reply being held back. A plan comes first, and takes its time."""
+    return proxy.wait_for(action, timeout=120)
+
+
 def engine_pid(stack: Path) -> int:
-    """The engine of the operation that runs now, as the lease names it."""
+    """The engine of the operation that runs now, as the lease names it as soon as it is started."""
+    wait_until(lambda: (record(stack) / "head.json").exists(), 120)
+    wait_until(lambda: head(stack)["lease"]["engine"] is not None)
     found: int = head(stack)["lease"]["engine"]["pid"]
     return found
 

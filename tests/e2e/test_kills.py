@@ -15,6 +15,7 @@ from helpers import (
     addresses,
     engine_pid,
     head,
+    in_flight,
     kill,
     kinds,
     operations,
@@ -40,10 +41,10 @@ def test_after_the_death_of_all_processes_the_queue_is_looked_for_and_never_made
     proxy: FaultProxy, stack_factory: StackFactory, tfguard: Run, tfguard_popen: Start
 ) -> None:
     stack = settings(stack_factory(QUEUE))
-    proxy.add_rule("delay:120", action="CreateQueue")
+    proxy.add_rule("delay:300", action="CreateQueue")
     running = tfguard_popen(*APPLY, cwd=stack)
-    proxy.wait_for("CreateQueue")
-    wait_until(lambda: step(status(tfguard, stack, code=11), "aws_sqs_queue.jobs")["outcome"] is None)
+    in_flight(proxy, "CreateQueue")
+    assert step(status(tfguard, stack, code=11), "aws_sqs_queue.jobs")["outcome"] is None
     engine = engine_pid(stack)
     provider = provider_pid(engine)
     kill(running.pid)
@@ -77,9 +78,9 @@ def test_the_engines_death_by_a_signal_is_an_interruption_with_an_orphan_not_a_p
     proxy: FaultProxy, stack_factory: StackFactory, tfguard: Run, tfguard_popen: Start
 ) -> None:
     stack = settings(stack_factory(role()))
-    proxy.add_rule("delay:120", action="CreateRole")
+    proxy.add_rule("delay:300", action="CreateRole")
     running = tfguard_popen(*APPLY, cwd=stack)
-    proxy.wait_for("CreateRole")
+    in_flight(proxy, "CreateRole")
     kill(engine_pid(stack))
     assert running.wait(timeout=60) == 128 + signal.SIGKILL
     document = status(tfguard, stack, code=11)
@@ -92,9 +93,9 @@ def test_a_provider_that_dies_after_the_object_was_made_leaves_an_orphan(
     proxy: FaultProxy, stack_factory: StackFactory, tfguard: Run, tfguard_popen: Start
 ) -> None:
     stack = settings(stack_factory(role() + role("sibling", more="depends_on = [aws_iam_role.app]")))
-    proxy.add_rule("delay:120", action="CreateRole", contains="RoleName=app")
+    proxy.add_rule("delay:300", action="CreateRole", contains="RoleName=app")
     running = tfguard_popen(*APPLY, cwd=stack)
-    proxy.wait_for("CreateRole")
+    in_flight(proxy, "CreateRole")
     kill(provider_pid(engine_pid(stack)))
     out, err = running.communicate(timeout=60)
     assert running.returncode == 1, out + err
@@ -111,9 +112,9 @@ def test_an_engine_that_lost_its_wrapper_finishes_alone_and_the_next_command_clo
     proxy: FaultProxy, stack_factory: StackFactory, tfguard: Run, tfguard_popen: Start, command: str
 ) -> None:
     stack = settings(stack_factory(role()))
-    proxy.add_rule("delay:12", action="CreateRole")
+    proxy.add_rule("delay:300", action="CreateRole")
     running = tfguard_popen(*APPLY, cwd=stack)
-    proxy.wait_for("CreateRole")
+    in_flight(proxy, "CreateRole")
     engine = engine_pid(stack)
     kill(running.pid)
     running.wait()
@@ -126,6 +127,7 @@ def test_an_engine_that_lost_its_wrapper_finishes_alone_and_the_next_command_clo
         assert f"its engine still runs, without its tfguard (pid {engine})" in early.stderr
     assert status(tfguard, stack, code=11)["status"] == "running"
 
+    proxy.release()
     wait_until(lambda: not runs(engine))
     assert addresses(stack) == {"aws_iam_role.app"}
     arguments = APPLY if command == "apply" else (command,)
@@ -157,10 +159,8 @@ def test_a_run_that_died_before_its_first_call_is_a_harmless_doubt_that_the_next
 ) -> None:
     stack = settings(stack_factory(role()))
     # The engine asks who it is before it creates anything.
-    proxy.add_rule("delay:120", action="GetCallerIdentity", contains="", count=None, skip=2)
+    proxy.add_rule("delay:300", action="GetCallerIdentity", count=None, skip=2)
     running = tfguard_popen(*APPLY, cwd=stack)
-    wait_until(lambda: bool(operations(stack)))
-    wait_until(lambda: head(stack)["lease"]["engine"] is not None)
     engine = engine_pid(stack)
     kill(running.pid)
     kill(engine)

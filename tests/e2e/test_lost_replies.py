@@ -12,6 +12,7 @@ from helpers import (
     Start,
     addresses,
     engine_pid,
+    in_flight,
     kill,
     kinds,
     orphans,
@@ -202,9 +203,9 @@ def test_an_orphan_of_one_stack_never_lists_what_another_stack_made_meanwhile(
 ) -> None:
     ours = settings(stack_factory(role("ours") + VPC, name="ours"))
     theirs = settings(stack_factory(role("theirs") + VPC.replace("10.9", "10.8"), name="theirs"))
-    proxy.add_rule("delay:120", action="CreateRole", contains="RoleName=ours")
+    proxy.add_rule("delay:300", action="CreateRole", contains="RoleName=ours")
     running = tfguard_popen(*APPLY, cwd=ours)
-    proxy.wait_for("CreateRole")
+    in_flight(proxy, "CreateRole")
     other = tfguard(*APPLY, cwd=theirs)
     assert other.returncode == 0, other.stderr
     wait_until(lambda: addresses(ours) == {"aws_vpc.main"})

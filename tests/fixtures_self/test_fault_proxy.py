@@ -204,6 +204,17 @@ def test_object_exists_while_its_reply_is_delayed(case: Case, client: Any, proxy
     assert [(entry.done, entry.client_gone) for entry in proxy.log] == [("delay", False)]
 
 
+def test_delay_ends_when_it_is_released(proxy: FaultProxy) -> None:
+    proxy.add_rule("delay:60", action="ListRoles")
+    caller = threading.Thread(target=_succeeds, args=(aws_client("iam", proxy.url).list_roles,))
+    caller.start()
+    proxy.wait_for("ListRoles")
+    proxy.release()
+    caller.join(timeout=10)
+    assert not caller.is_alive()
+    assert not proxy.log[0].client_gone
+
+
 def test_client_that_leaves_during_a_delay_is_noted(proxy: FaultProxy) -> None:
     proxy.add_rule("delay:60", method="POST")
     address = urlsplit(proxy.url)

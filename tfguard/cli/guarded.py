@@ -58,12 +58,9 @@ def run_guarded(invocation: Invocation, command: str, arguments: tuple[str, ...]
     cannot_start = request.json and not request.plan_file and not request.auto_approve
     if request.help or cannot_start:
         become_engine(invocation, (command, *arguments))  # the engine's own words; it changes nothing
-    if request.refused:
-        # Its own refusal; should it take the flag after all, this is no plan that it could apply.
-        become_engine(invocation, (command, *arguments, os.devnull))
     with SignalGate() as gate:
         try:
-            context = stack_context(invocation, gate, request.state_path)
+            context = stack_context(invocation, gate, request.state_path, will_list=True)
             if not request.locking:
                 context.console.warn("-lock=false: another run can change the state at the same time")
             options = _options(own, context)

@@ -42,7 +42,7 @@ def command(
     if address and len(orphans) > 1:
         raise UsageError("--address goes with one --orphan", "adopt them one after the other")
     with SignalGate() as gate:
-        context = stack_context(invocation, gate)
+        context = stack_context(invocation, gate, will_list=True)
         recorded = without_values(("import", *(f"--orphan={orphan}" for orphan in orphans), *arguments))
         options = AdoptOptions(address, arguments, yes, reason)
         run = adopt(context, orphans, options, recorded, run_folder(invocation))

@@ -44,7 +44,7 @@ def command(
     11 when something stays open.
     """
     with SignalGate() as gate:
-        context = stack_context(invocation, gate)
+        context = stack_context(invocation, gate, will_list=True)
         found = recover(context, RecoverOptions(yes, arguments, confirm_absent, reason))
     where = context.records.location
     if form == "json":

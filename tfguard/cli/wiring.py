@@ -16,19 +16,28 @@ from tfguard.cli.invocation import Invocation
 from tfguard.engine.backend import StateLocation, data_directory, locate_state, s3_state_key
 from tfguard.engine.host import LocalHost
 from tfguard.engine.interrupts import SignalGate
+from tfguard.engine.locate import InstalledEngine
 from tfguard.engine.terraform import TerraformEngine
 from tfguard.errors import RecordError, UsageError
 from tfguard.flows.context import StackContext
 from tfguard.flows.records import Records
 from tfguard.flows.verify import Surroundings
+from tfguard.inventory.aws import AwsInventory
+from tfguard.inventory.combined import CombinedInventory
 from tfguard.model.config import BESIDE_STATE, Config
 from tfguard.model.operation import Stack
 from tfguard.ports import Inventory, RecordStore
 from tfguard.stores.local import LocalStore
 
 
-def stack_context(invocation: Invocation, gate: SignalGate, state_flag: str | None = None) -> StackContext:
-    """Everything around the stack that the user stands in. Raises `UsageError` when `-chdir` names no folder."""
+def stack_context(
+    invocation: Invocation, gate: SignalGate, state_flag: str | None = None, *, will_list: bool = False
+) -> StackContext:
+    """Everything around the stack that the user stands in.
+
+    `state_flag` is the value of `-state`; `will_list` loads a cloud's SDK in the background, where the stack uses that
+    cloud. Raises `UsageError` when `-chdir` names no folder.
+    """
     if not invocation.directory.is_dir():
         raise UsageError(f"{invocation.directory} is not a folder", "correct -chdir")
     config, config_path = read_config(invocation)
@@ -39,7 +48,7 @@ def stack_context(invocation: Invocation, gate: SignalGate, state_flag: str | No
     engine = TerraformEngine(
         installed, location, catalog, dict(os.environ), invocation.engine_arguments, UserStreams(), gate
     )
-    around = Surroundings(_inventory(), catalog, config, clock, StderrConsole())
+    around = Surroundings(_inventory(installed, will_list), catalog, config, clock, StderrConsole())
     known = _known_states(config, config_path)
     return StackContext(location.stack, engine, Records(store, clock, host), around, host, known)
 
@@ -55,11 +64,11 @@ def _known_states(config: Config, config_path: Path | None) -> tuple[Path, ...]:
     return tuple(sorted(path.absolute() for path in files if path.suffix == ".tfstate" and path.is_file()))
 
 
-def _inventory() -> Inventory:
-    from tfguard.inventory.aws import AwsInventory
-    from tfguard.inventory.combined import CombinedInventory
-
-    return CombinedInventory([AwsInventory(load_catalog())])
+def _inventory(installed: InstalledEngine, will_list: bool) -> Inventory:
+    aws = AwsInventory(load_catalog())
+    if will_list and any(source.endswith("/aws") for source in installed.providers):
+        aws.warm_up()
+    return CombinedInventory([aws])
 
 
 def run_folder(invocation: Invocation) -> Path:

@@ -102,9 +102,14 @@ def expand_environment(command: str, arguments: Sequence[str], environ: Mapping[
 
 
 def change_request(command: str, arguments: Sequence[str]) -> ChangeRequest:
-    """Take an `apply` or `destroy` command line apart. Raises `UsageError` for a plan file that cannot be applied."""
+    """Take an `apply` or `destroy` command line apart.
+
+    Raises `UsageError` for what the engine would refuse and the inner commands would not: a flag of `plan`'s alone, a
+    flag without its value (which would swallow the next one), a plan file too many.
+    """
     found = list(tokens(arguments))
     flags = {token.name: token for token in found if token.name}
+    _refuse(command, found)
     files = [token.value for token in found if token.name is None and token.value is not None]
     if len(files) > 1:
         raise UsageError("Too many command line arguments: one plan file at most", "see `tfguard apply -help`")
@@ -132,9 +137,16 @@ def change_request(command: str, arguments: Sequence[str]) -> ChangeRequest:
         variables=tuple(word for token in found if token.name in ("var", "var-file") for word in token.words),
         state_path=flags["state"].value if "state" in flags else None,
         state_out=flags["state-out"].value if "state-out" in flags else None,
-        refused=bool(_REFUSED.get(command, frozenset()) & set(flags)),
         help=bool({"h", "help"} & set(flags)),
     )
+
+
+def _refuse(command: str, found: Sequence[Token]) -> None:
+    for token in found:
+        if token.name in _REFUSED.get(command, frozenset()):
+            raise UsageError(f"the -{token.name} option is not valid for `{command}`", f"see `tfguard {command} -help`")
+        if token.name in _TAKE_A_VALUE and token.value is None:
+            raise UsageError(f"flag needs an argument: -{token.name}", f"see `tfguard {command} -help`")
 
 
 def _goes_to_plan(token: Token) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 # Inserted by the engine into every command line, `show` and `state` too, where they would change what is parsed here.
 CLI_ARGUMENT_VARIABLES = "TF_CLI_ARGS"
@@ -31,17 +32,27 @@ def captured(binary: Path, directory: Path, *arguments: str, offline: bool = Fal
 
     `offline` keeps the engine from asking its vendor for news. An engine that cannot be started gives exit code 127.
     """
-    from python_terraform import Terraform  # costs 25 ms, and pass-through commands never need it
-
     with _query_environment(offline):
-        runner = Terraform(working_dir=str(directory), terraform_bin_path=str(binary))
         try:
-            exit_code, stdout, stderr = runner.cmd(*arguments)
+            exit_code, stdout, stderr = _runner(binary, directory).cmd(*arguments)
         except OSError as error:
             return Answer(127, "", str(error))
         except subprocess.SubprocessError as error:
             return Answer(1, "", str(error))
     return Answer(int(exit_code or 0), stdout or "", stderr or "")
+
+
+def _runner(binary: Path, directory: Path) -> Any:
+    from python_terraform import Terraform  # costs 25 ms, and pass-through commands never need it
+
+    class StatelessTerraform(Terraform):  # type: ignore[misc]
+        """Without the library's own look at the state: it fails on one of 0 bytes, which an engine that was killed
+        leaves behind, and costs time and memory on a large one."""
+
+        def read_state_file(self, file_path: str | None = None) -> None:
+            """Nothing is read."""
+
+    return StatelessTerraform(working_dir=str(directory), terraform_bin_path=str(binary))
 
 
 @contextmanager

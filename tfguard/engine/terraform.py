@@ -17,6 +17,7 @@ from typing import Protocol
 
 from tfguard.catalog.loader import Catalog
 from tfguard.engine.backend import StateLocation
+from tfguard.engine.documents import mapping
 from tfguard.engine.events import StreamReader, parse_line
 from tfguard.engine.human import PlanTrailer, error_text, question
 from tfguard.engine.importing import import_blocks, read_probe
@@ -146,7 +147,7 @@ class TerraformEngine:
         """Apply a plan file in a session of its own, and follow it to its end, however long that takes."""
         reader = StreamReader()
         printer = (
-            _JsonPrinter(self.streams, continued=not request.plan_file)
+            _JsonPrinter(self.streams, continued=not request.plan_file, destroying=request.command == "destroy")
             if request.json
             else _HumanPrinter(self.streams, request, imports)
         )
@@ -244,29 +245,46 @@ class TerraformEngine:
 
 
 class _JsonPrinter:
-    """With `-json` the user gets the engine's own stream, byte for byte.
+    """With `-json` the user gets the engine's own stream, line by line as it comes.
 
     With `continued` the plan's stream went before: the version and the planned changes, with which the stream of an
-    apply begins, were in it and are left out.
+    apply begins, were in it and are left out. Under `destroying` the stream ends as that of `destroy` does, and not as
+    that of the `apply` of a destroy plan, which says it in other words and tells the outputs.
     """
 
-    def __init__(self, streams: Streams, continued: bool) -> None:
+    def __init__(self, streams: Streams, continued: bool, destroying: bool) -> None:
         self._streams = streams
         self._decoder = _utf8()
-        self._skipping = continued
+        self._beginning = continued
+        self._destroying = destroying
         self._begun = b""
 
     def show(self, chunk: bytes, events: Sequence[EngineEvent]) -> None:  # noqa: ARG002 (as the other printer)
-        """Pass a chunk on."""
-        self._streams.out(self._decoder.decode(self._new_part(chunk) if self._skipping else chunk))
-
-    def _new_part(self, chunk: bytes) -> bytes:
+        """Pass a chunk's whole lines on; an empty chunk is the end of the stream."""
         *lines, self._begun = (self._begun + chunk).split(b"\n")
-        for index, line in enumerate(lines):
-            if parse_line(line).kind not in (EventKind.VERSION, EventKind.PLANNED_CHANGE, EventKind.RESOURCE_DRIFT):
-                self._skipping = False
-                return b"\n".join([*lines[index:], self._begun])
-        return b"" if chunk else self._begun
+        shown = b"".join(self._shown(line) for line in lines)
+        if not chunk:
+            shown, self._begun = shown + self._begun, b""
+        self._streams.out(self._decoder.decode(shown))
+
+    def _shown(self, line: bytes) -> bytes:
+        event = parse_line(line) if self._beginning or self._destroying else None
+        if event is None:
+            return line + b"\n"
+        if self._beginning and event.kind in (EventKind.VERSION, EventKind.PLANNED_CHANGE, EventKind.RESOURCE_DRIFT):
+            return b""
+        self._beginning = False
+        if self._destroying and event.kind is EventKind.OUTPUTS:
+            return b""
+        if self._destroying and event.kind is EventKind.CHANGE_SUMMARY:
+            line = _as_destroy_summary(line, event)
+        return line + b"\n"
+
+
+def _as_destroy_summary(line: bytes, event: EngineEvent) -> bytes:
+    removed = mapping(event.raw.get("changes")).get("remove")
+    line = line.replace(event.message.encode(), f"Destroy complete! Resources: {removed} destroyed.".encode(), 1)
+    return line.replace(b'"operation":"apply"', b'"operation":"destroy"', 1)
 
 
 class _HumanPrinter:
@@ -322,7 +340,7 @@ def _health(reader: StreamReader) -> StreamHealth:
 
 
 def _answer(gate: SignalGate) -> str | None:
-    """The line that is typed or piped in as an answer; None when there is none, or when a signal came first."""
+    """The line that is typed or piped in as an answer; None when there is no whole one, or when a signal came first."""
     descriptor = sys.stdin.fileno()
     typed = os.isatty(descriptor)
     deadline = None if typed else time.monotonic() + _PIPED_ANSWER_SECONDS
@@ -332,7 +350,7 @@ def _answer(gate: SignalGate) -> str | None:
             continue
         byte = os.read(descriptor, 1)
         if byte == b"":
-            return line.decode("utf-8", "replace").strip() if line else None
+            return None
         if byte == b"\n":
             return line.decode("utf-8", "replace").strip()
         line += byte

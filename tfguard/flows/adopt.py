@@ -147,7 +147,6 @@ def _request(options: AdoptOptions, wanted: Mapping[str, str], plan_file: Path) 
         variables=options.arguments,
         state_path=None,
         state_out=None,
-        refused=False,
         help=False,
     )
 

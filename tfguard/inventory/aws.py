@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from contextlib import suppress
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from tfguard.catalog.loader import Catalog
@@ -25,6 +26,14 @@ class AwsInventory:
         self._catalog = catalog
         self._lock = Lock()
         self._made_lister: AwsLister | None = None
+
+    def warm_up(self) -> None:
+        """Load the SDK in the background: it takes as long as a list, and the engine plans meanwhile."""
+        Thread(target=self._load_quietly, daemon=True, name="tfguard-sdk").start()
+
+    def _load_quietly(self) -> None:
+        with suppress(ImportError):
+            self._lister()
 
     def covers(self, resource_type: str) -> bool:
         """Whether objects of the type can be listed at all."""

@@ -28,8 +28,7 @@ class ChangeRequest:
     """What the user asked for.
 
     `planning` goes to the inner `plan`, `applying` to the inner `apply PLANFILE`. Unknown flags go to `plan`, which
-    refuses what it does not know in the engine's own words. `refused` tells that a flag is `plan`'s alone, which the
-    engine's command of this name would refuse.
+    refuses what it does not know in the engine's own words.
     """
 
     command: str
@@ -49,5 +48,4 @@ class ChangeRequest:
     variables: tuple[str, ...]
     state_path: str | None
     state_out: str | None
-    refused: bool
     help: bool

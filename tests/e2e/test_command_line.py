@@ -1,0 +1,534 @@
+"""The command line of `terraform`, through tfguard: the same words, the same answers, the same exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from helpers import APPLY, Run, StackFactory, Start, head, intent, operations, outcome, run_folders, status, wait_until
+
+from fixtures.aws_sim import MotoServer
+from fixtures.fault_proxy import FaultProxy
+
+pytestmark = pytest.mark.e2e
+
+CHAIN = """
+variable "who" {
+  default = "you"
+}
+resource "terraform_data" "a" {
+  input = var.who
+}
+resource "terraform_data" "b" {
+  input = terraform_data.a.output
+}
+output "who" {
+  value = terraform_data.b.output
+}
+"""
+FAILING = """
+resource "terraform_data" "a" {
+  provisioner "local-exec" {
+    command = "echo to stdout; exit 3"
+  }
+}
+resource "terraform_data" "b" {
+  depends_on = [terraform_data.a]
+}
+"""
+SLOW = """
+resource "terraform_data" "a" {
+  provisioner "local-exec" {
+    command = "touch started; sleep 3"
+  }
+}
+"""
+Sides = Callable[..., "subprocess.CompletedProcess[str]"]
+Both = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def both(plain_stack: StackFactory, tf: Run, tfguard: Run) -> Both:
+    """Run a command on one stack through both, on twin folders; stdout and exit code must be the same.
+
+    The folders are made by the first call, and kept for the calls after it.
+    """
+    made: list[Path] = []
+
+    def run(
+        *arguments: str,
+        body: str = CHAIN,
+        files: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        if not made:
+            made.extend(plain_stack(body, name=name) for name in ("one", "two"))
+            for name, content in (files or {}).items():
+                for folder in made:
+                    (folder / name).write_text(content)
+        real = tf(*arguments, cwd=made[0], env=env, stdin=stdin, check=False)
+        ours = tfguard(*arguments, cwd=made[1], env=env, stdin=stdin)
+        assert same(ours.stdout) == same(real.stdout)
+        assert ours.returncode == real.returncode, ours.stderr
+        if "-json" not in arguments:
+            assert same(ours.stderr).startswith(same(real.stderr))
+        return ours
+
+    return run
+
+
+def same(text: str) -> str:
+    """The text without what differs between any two runs: ids, times, and the name of the folder."""
+    text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<id>", text)
+    text = re.sub(r'"@timestamp":"[^"]*"', '"@timestamp":"<time>"', text)
+    text = re.sub(r"(?<= after )\d+s|\b\d+s(?= elapsed)|(?<=\"elapsed_seconds\":)\d+", "<elapsed>", text)
+    return re.sub(r"/work/(one|two)\b", "/work/<stack>", text)
+
+
+@pytest.mark.parametrize("colour", [(), ("-no-color",)])
+def test_apply_and_destroy_print_what_terraform_prints(both: Both, colour: tuple[str, ...]) -> None:
+    assert both("apply", "-auto-approve", *colour).returncode == 0
+    assert both("apply", "-auto-approve", *colour).returncode == 0
+    assert both("apply", "-auto-approve", "-var", "who=me", *colour).returncode == 0
+    assert both("destroy", "-auto-approve", *colour).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-target=terraform_data.a", "-input=false"),
+        ("-target", "terraform_data.a"),
+        ("-replace=terraform_data.a",),
+        ("-refresh-only",),
+        ("-destroy",),
+        ("-var", "who=x"),
+        ("--var=who=x",),
+        ("-var-file=some.tfvars",),
+        ("-var-file", "some.tfvars", "-compact-warnings"),
+        ("-parallelism=1", "-lock-timeout=3s", "-refresh=false"),
+        ("-parallelism", "1", "-lock-timeout", "3s", "-lock=true"),
+    ],
+    ids=" ".join,
+)
+def test_options_mean_what_they_mean_to_terraform(both: Both, arguments: tuple[str, ...]) -> None:
+    files = {"some.tfvars": 'who = "file"\n'}
+    # With an answer piped in: with -auto-approve warnings of the plan come later than they do here.
+    assert both("apply", "-no-color", *arguments, files=files, stdin="yes\n").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("apply", "-out=x", "-auto-approve"),
+        ("apply", "-detailed-exitcode", "-auto-approve"),
+        ("apply", "-generate-config-out=x", "-auto-approve"),
+        ("destroy", "-destroy", "-auto-approve"),
+        ("destroy", "-refresh-only", "-auto-approve"),
+        ("apply", "-var", "who"),
+        ("apply", "-var"),
+        ("apply", "-json"),
+        ("apply", "-help"),
+        ("destroy", "-h"),
+        ("nonsense",),
+    ],
+    ids=" ".join,
+)
+def test_what_terraform_refuses_is_refused_in_its_words_and_not_recorded(
+    both: Both, workdir: Path, arguments: tuple[str, ...]
+) -> None:
+    done = both(*arguments, "-no-color") if arguments[-1] not in ("-help", "-h", "nonsense") else both(*arguments)
+    assert done.returncode in (0, 1, 127)
+    assert operations(workdir / "two") == []
+    assert not (workdir / "two" / "terraform.tfstate").exists()
+
+
+def test_a_flag_that_nobody_knows_changes_nothing(plain_stack: StackFactory, tfguard: Run) -> None:
+    stack = plain_stack(CHAIN)
+    done = tfguard("apply", "-auto-approve", "-no-color", "-bogus", cwd=stack)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "flag provided but not defined: -bogus" in done.stderr
+    assert operations(stack) == []
+
+
+def test_a_failing_apply_prints_the_engines_error_and_gives_its_exit_code(both: Both, workdir: Path) -> None:
+    done = both("apply", "-auto-approve", "-no-color", "-parallelism=1", body=FAILING)
+    assert done.returncode == 1
+    assert "Error: local-exec provisioner error" in done.stderr
+    assert "to stdout" in done.stdout
+    stack = workdir / "two"
+    found = outcome(stack, operations(stack)[0])
+    assert found is not None
+    assert {step["address"]: (step["status"], step["outcome"]) for step in found["steps"]} == {
+        "terraform_data.a": ("error", "tainted"),
+        "terraform_data.b": ("absent", "absent") if False else (found["steps"][1]["status"], "absent"),
+    }
+
+
+def test_json_is_one_stream_as_terraform_prints_it(both: Both) -> None:
+    done = both("apply", "-auto-approve", "-json", "-parallelism=1")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["type"] for line in lines].count("version") == 1
+    assert both("destroy", "-auto-approve", "-json", "-parallelism=1").returncode == 0
+
+
+def test_detailed_exit_codes_of_plan_are_kept(both: Both) -> None:
+    assert both("plan", "-no-color", "-detailed-exitcode").returncode == 2
+    assert both("apply", "-no-color", "-auto-approve").returncode == 0
+    assert both("plan", "-no-color", "-detailed-exitcode").returncode == 0
+    assert both("plan", "-no-color", "-detailed-exitcode", "-var").returncode == 1
+
+
+@pytest.mark.parametrize("answer", ["yes\n", "yes", "no\n", "\n", ""])
+def test_an_answer_that_is_piped_in_is_taken_as_terraform_takes_it(both: Both, workdir: Path, answer: str) -> None:
+    done = both("apply", "-no-color", stdin=answer)
+    assert done.returncode == (0 if answer.strip() == "yes" else 1)
+    assert len(operations(workdir / "two")) == (1 if answer.strip() == "yes" else 0)
+    assert run_folders(workdir / "two") == []
+
+
+@pytest.mark.parametrize("more", [(), ("-input=false",)])
+def test_without_an_answer_nothing_is_applied(both: Both, workdir: Path, more: tuple[str, ...]) -> None:
+    assert both("apply", "-no-color", *more).returncode == 1
+    assert operations(workdir / "two") == []
+
+
+@pytest.mark.parametrize("answer", ["yes", "no"])
+@pytest.mark.parametrize("colour", [(), ("-no-color",)])
+def test_the_question_on_a_terminal_is_terraforms(
+    plain_stack: StackFactory, engine: Path, run_env: dict[str, str], answer: str, colour: tuple[str, ...]
+) -> None:
+    one, two = plain_stack(CHAIN, name="one"), plain_stack(CHAIN, name="two")
+    env = run_env | {"TERM": "xterm"}
+    real = on_terminal([str(engine), "apply", *colour], one, env, answer)
+    ours = on_terminal([sys.executable, "-m", "tfguard", "apply", *colour], two, env, answer)
+    assert same(ours[1]) == same(real[1])
+    assert ours[0] == real[0] == (0 if answer == "yes" else 1)
+    assert len(operations(two)) == (1 if answer == "yes" else 0)
+
+
+def on_terminal(argv: list[str], cwd: Path, env: Mapping[str, str], answer: str) -> tuple[int, str]:
+    """Run a command on a terminal of 100 columns, answer its question, and tell exit code and all that it showed."""
+    owner, terminal = pty.openpty()
+    os.set_inheritable(terminal, True)
+    subprocess.run(["stty", "cols", "100", "rows", "40"], stdin=terminal, check=True)
+    process = subprocess.Popen(
+        argv, cwd=cwd, env=dict(env), stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
+    )
+    os.close(terminal)
+    shown, answered = b"", False
+    while True:
+        if select.select([owner], [], [], 60)[0]:
+            try:
+                chunk = os.read(owner, 65536)
+            except OSError:  # the terminal's last user has gone
+                break
+            shown += chunk
+        if not answered and b"Enter a value:" in shown:
+            answered = True
+            time.sleep(0.2)
+            os.write(owner, answer.encode() + b"\n")
+    os.close(owner)
+    return process.wait(timeout=60), shown.decode()
+
+
+def test_a_refresh_that_finds_drift_is_asked_about(
+    moto: MotoServer, proxy: FaultProxy, stack_factory: StackFactory, tf: Run, tfguard: Run
+) -> None:
+    stack = stack_factory('resource "aws_cloudwatch_log_group" "logs" {\n  name = "logs"\n}\n')
+    tf(*APPLY, cwd=stack)
+    before = (stack / "terraform.tfstate").read_text()
+    moto.client("logs").put_retention_policy(logGroupName="logs", retentionInDays=7)
+    declined = tfguard("apply", "-refresh-only", "-no-color", cwd=stack, stdin="no\n")
+    assert "Would you like to update the Terraform state" in declined.stdout
+    assert declined.returncode == 1
+    assert (stack / "terraform.tfstate").read_text() == before
+    assert tfguard("apply", "-refresh-only", "-no-color", cwd=stack, stdin="yes\n").returncode == 0
+    assert '"retention_in_days": 7' in (stack / "terraform.tfstate").read_text()
+    assert proxy.log.entries("PutRetentionPolicy") == []
+
+
+def test_a_plan_file_of_the_user_is_applied_without_a_question_and_stays(both: Both, workdir: Path) -> None:
+    both("plan", "-no-color", "-out=my.plan")
+    assert both("apply", "-no-color", "my.plan").returncode == 0
+    assert (workdir / "two" / "my.plan").exists()
+    kept = intent(workdir / "two", operations(workdir / "two")[0])
+    assert kept["approval"] == "plan-file"
+    assert [step["address"] for step in kept["steps"]] == ["terraform_data.a", "terraform_data.b"]
+
+
+def test_a_plan_file_that_is_stale_is_refused_by_the_engine_and_leaves_nothing_open(both: Both, workdir: Path) -> None:
+    both("plan", "-no-color", "-out=my.plan")
+    both("apply", "-no-color", "-auto-approve")
+    done = both("apply", "-no-color", "my.plan")
+    assert done.returncode == 1
+    assert "Saved plan is stale" in done.stderr
+    assert head(workdir / "two")["open_operations"] == []
+
+
+def test_options_next_to_a_plan_file_are_judged_by_the_engine(both: Both, workdir: Path) -> None:
+    both("plan", "-no-color", "-out=my.plan", files={"other.tfvars": 'nobody = "x"\n'})
+    done = both("apply", "-no-color", "-var", "who=other", "my.plan")
+    assert done.returncode == 1
+    assert not (workdir / "two" / "terraform.tfstate").exists()
+
+
+def test_destroy_takes_no_plan_file(plain_stack: StackFactory, tf: Run, tfguard: Run) -> None:
+    stack = plain_stack(CHAIN)
+    tf("plan", "-out=my.plan", cwd=stack)
+    done = tfguard("destroy", "my.plan", cwd=stack)
+    assert done.returncode == 1
+    assert "Destroy can't be called with a plan file" in done.stderr
+    assert not (stack / "terraform.tfstate").exists()
+
+
+def test_chdir_works_from_elsewhere_and_is_named_in_the_advice(
+    plain_stack: StackFactory, tfguard: Run, workdir: Path
+) -> None:
+    plain_stack(CHAIN)
+    done = tfguard("-chdir=stack", "apply", "-auto-approve", "-no-color", cwd=workdir)
+    assert done.returncode == 0, done.stderr
+    assert len(operations(workdir / "stack")) == 1
+    assert tfguard("-chdir=stack", "output", "-json", cwd=workdir).returncode == 0
+    assert tfguard("-chdir=stack", "status", cwd=workdir).returncode == 0
+
+
+def test_chdir_to_nowhere_is_refused_and_makes_no_folder(tfguard: Run, workdir: Path) -> None:
+    for command in ("apply", "destroy", "status", "recover", "history", "plan"):
+        done = tfguard("-chdir=nowhere", command, cwd=workdir)
+        assert done.returncode == 1
+        assert "nowhere" in done.stderr
+        assert list(workdir.iterdir()) == []
+
+
+def test_arguments_from_the_environment_count_once(both: Both, workdir: Path) -> None:
+    env = {"TF_CLI_ARGS": "-no-color", "TF_CLI_ARGS_apply": "-auto-approve -var 'who=some one'"}
+    assert "some one" in both("apply", env=env).stdout
+    kept = intent(workdir / "two", operations(workdir / "two")[0])
+    assert kept["argv"] == ["apply", "-auto-approve", "-var=who=<removed>", "-no-color"]
+    assert both("output", env={"TF_CLI_ARGS_output": "-json"}).returncode == 0
+    # What is meant for the inner commands of tfguard must not change what they print.
+    bent = env | {"TF_CLI_ARGS_plan": "-json", "TF_CLI_ARGS_show": "-no-color", "TF_CLI_ARGS_state": "-bogus"}
+    assert both("apply", "-var", "who=other", env=bent).returncode == 0
+
+
+def test_arguments_from_the_environment_that_cannot_be_read_are_told(plain_stack: StackFactory, tfguard: Run) -> None:
+    stack = plain_stack(CHAIN)
+    done = tfguard("apply", "-auto-approve", cwd=stack, env={"TF_CLI_ARGS_apply": "-var 'who"})
+    assert done.returncode == 1
+    assert "TF_CLI_ARGS" in done.stderr
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_another_data_folder_is_used_for_everything_private(plain_stack: StackFactory, tf: Run, tfguard: Run) -> None:
+    stack = plain_stack(CHAIN)
+    env = {"TF_DATA_DIR": "elsewhere"}
+    tf("init", cwd=stack, env=env)
+    assert tfguard(*APPLY, cwd=stack, env=env).returncode == 0
+    assert not (stack / ".terraform").exists()
+    assert list((stack / "elsewhere" / "tfguard").iterdir()) == []
+
+
+def test_a_workspace_has_its_own_record(plain_stack: StackFactory, tf: Run, tfguard: Run) -> None:
+    stack = plain_stack(CHAIN)
+    tf("workspace", "new", "dev", cwd=stack)
+    tf("workspace", "select", "default", cwd=stack)
+    assert tfguard(*APPLY, cwd=stack, env={"TF_WORKSPACE": "dev"}).returncode == 0
+    state = stack / "terraform.tfstate.d" / "dev" / "terraform.tfstate"
+    assert state.exists()
+    assert (state.with_name("terraform.tfstate.tfguard") / "head.json").exists()
+    assert not (stack / "terraform.tfstate.tfguard").exists()
+    tf("workspace", "select", "dev", cwd=stack)
+    found = status(tfguard, stack, code=0)
+    assert (found["stack"]["workspace"], found["stack"]["location"]) == ("dev", str(state))
+
+
+def test_the_question_names_the_workspace(both: Both) -> None:
+    both("workspace", "new", "dev", "-no-color")
+    assert 'in workspace "dev"?' in both("apply", "-no-color", stdin="yes\n").stdout
+    assert 'in workspace "dev"?' in both("destroy", "-no-color", stdin="no\n").stdout
+
+
+def test_a_state_that_is_named_on_the_command_line_has_its_own_record(plain_stack: StackFactory, tfguard: Run) -> None:
+    stack = plain_stack(CHAIN)
+    done = tfguard(*APPLY, "-state=other.tfstate", cwd=stack)
+    assert (done.returncode, done.stderr) == (0, "")
+    kept = json.loads((stack / "other.tfstate.tfguard" / "head.json").read_text())
+    assert kept["open_operations"] == []
+    assert not (stack / "terraform.tfstate.tfguard").exists()
+    assert tfguard("destroy", "-auto-approve", "-state", "other.tfstate", cwd=stack).returncode == 0
+
+
+def test_a_state_that_is_written_elsewhere_is_read_there(plain_stack: StackFactory, tfguard: Run) -> None:
+    stack = plain_stack(CHAIN)
+    done = tfguard(*APPLY, "-state-out=new.tfstate", cwd=stack)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = status(tfguard, stack, code=0)
+    assert {step["outcome"] for step in found["steps"]} == {"recorded"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("output", "-json"), ("fmt", "-check"), ("validate", "-no-color"), ("workspace", "list"), ("show", "-no-color")],
+    ids=" ".join,
+)
+def test_other_commands_are_the_engines_own(both: Both, arguments: tuple[str, ...]) -> None:
+    both(*arguments)
+
+
+def test_exit_codes_of_other_commands_are_kept(plain_stack: StackFactory, tfguard: Run) -> None:
+    stack = plain_stack('output "a" {\nvalue=1\n}\n')
+    assert tfguard("fmt", "-check", cwd=stack).returncode == 3
+    assert tfguard("output", "missing", cwd=stack).returncode == 1
+    (stack / "broken.tf").write_text("resource {")
+    assert tfguard("validate", cwd=stack).returncode == 1
+
+
+LOADED = """
+import sys
+from tfguard.cli.main import exit_code_of
+code = exit_code_of(sys.argv[1:])
+heavy = sorted({name.partition(".")[0] for name in sys.modules} & {"boto3", "botocore", "google", "moto", "yaml"})
+print("loaded", code, *heavy, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments", [("version",), APPLY, ("status",), ("history",), ("destroy", "-auto-approve")], ids=" ".join
+)
+def test_a_stack_without_aws_loads_no_cloud_sdk(
+    plain_stack: StackFactory, run_env: dict[str, str], arguments: tuple[str, ...]
+) -> None:
+    stack = plain_stack(CHAIN)
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *arguments], cwd=stack, env=run_env, capture_output=True, text=True, timeout=60
+    )
+    last = done.stderr.splitlines()[-1].split()
+    assert last[:2] == ["loaded", "0"]
+    assert not {"boto3", "botocore", "google", "moto"} & set(last)
+
+
+def test_plan_loads_no_cloud_sdk_before_it_becomes_the_engine(
+    plain_stack: StackFactory, run_env: dict[str, str]
+) -> None:
+    stack = plain_stack(CHAIN)
+    argv = [sys.executable, "-X", "importtime", "-m", "tfguard", "plan"]
+    done = subprocess.run(argv, cwd=stack, env=run_env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert "botocore" not in done.stderr
+    assert "tfguard.cli.plan" in done.stderr
+
+
+def wrapper(folder: Path, engine: Path, script: str) -> Path:
+    """A script around the real engine; `script` sees the engine's path as $ENGINE and its arguments as $@."""
+    path = folder / "wrapped-engine"
+    path.write_text(f"#!/bin/sh\nENGINE={engine}\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_unknown_events_and_plain_lines_in_the_stream_are_survived(
+    plain_stack: StackFactory, engine: Path, tfguard: Run, tmp_path: Path
+) -> None:
+    stack = plain_stack(CHAIN)
+    script = """
+    if [ "$1" = apply ]; then
+      echo 'a plain line'
+      echo '{"@level":"info","@message":"from the future","type":"teleport_start","hook":7}'
+      echo '{"type":["no","text"],"hook":{"resource":"none"}}'
+      echo '[1,2]'
+      printf '\\377\\376 not utf-8\\n'
+      "$ENGINE" "$@"; code=$?
+      printf '{"@level":"info","@message":"cut'
+      exit $code
+    fi
+    exec "$ENGINE" "$@"
+    """
+    around = wrapper(tmp_path, engine, script)
+    done = tfguard("--engine", str(around), *APPLY, cwd=stack)
+    assert done.returncode == 0
+    assert "a plain line" in done.stdout
+    assert "from the future" in done.stdout
+    assert "Apply complete! Resources: 2 added" in done.stdout
+    assert "cut lines" in done.stderr
+    found = outcome(stack, operations(stack)[0])
+    assert found is not None
+    assert (found["stream"]["cut"], found["stream"]["whole"]) == (1, False)
+    assert {step["outcome"] for step in found["steps"]} == {"recorded"}
+
+
+def test_an_exit_code_of_a_dead_engine_behind_a_script_is_an_interruption(
+    plain_stack: StackFactory, engine: Path, tfguard: Run, tmp_path: Path
+) -> None:
+    stack = plain_stack(CHAIN)
+    around = wrapper(tmp_path, engine, '[ "$1" = apply ] && exit 137\nexec "$ENGINE" "$@"')
+    done = tfguard("--engine", str(around), *APPLY, cwd=stack)
+    assert done.returncode == 137
+    found = outcome(stack, operations(stack)[0])
+    assert found is not None
+    assert (found["status"], found["signal"]) == ("interrupted", 9)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_one_interrupt_is_forwarded_once(
+    plain_stack: StackFactory, tfguard_popen: Start, signum: signal.Signals
+) -> None:
+    stack = plain_stack(SLOW)
+    running = tfguard_popen(*APPLY, cwd=stack)
+    wait_until(lambda: (stack / "started").exists())
+    os.kill(running.pid, signum)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 1
+    assert out.count("Interrupt received.") == 1
+    assert "Two interrupts received" not in out
+    assert err.count("the engine was interrupted once") == 1
+    found = outcome(stack, operations(stack)[0])
+    assert found is not None
+    assert found["status"] == "cancelled"
+
+
+def test_destroy_is_recorded_like_apply(plain_stack: StackFactory, tfguard: Run) -> None:
+    stack = plain_stack(CHAIN)
+    tfguard(*APPLY, cwd=stack)
+    assert tfguard("destroy", "-auto-approve", cwd=stack).returncode == 0
+    made, gone = operations(stack)
+    kept = intent(stack, gone)
+    assert (kept["command"], {step["action"] for step in kept["steps"]}) == ("destroy", {"delete"})
+    found = outcome(stack, gone)
+    assert found is not None
+    assert {(step["status"], step["outcome"]) for step in found["steps"]} == {("destroyed", "absent")}
+    assert head(stack)["current"] == gone != made
+
+
+def test_no_value_of_a_variable_is_kept(plain_stack: StackFactory, tfguard: Run) -> None:
+    stack = plain_stack(CHAIN)
+    assert tfguard(*APPLY, "-var", "who=hunter2", "-var=who=hunter2", cwd=stack).returncode == 0
+    record = stack / "terraform.tfstate.tfguard"
+    kept = b"".join(path.read_bytes() for path in record.rglob("*") if path.is_file())
+    assert b"hunter2" not in kept
+    assert b"<removed>" in kept
+    assert {oct(path.stat().st_mode & 0o777) for path in record.rglob("*.json*")} == {"0o600"}
+
+
+def test_a_reader_that_goes_away_does_not_stop_the_apply(
+    plain_stack: StackFactory, run_env: dict[str, str], tmp_path: Path
+) -> None:
+    stack = plain_stack(SLOW)
+    python = shutil.which(sys.executable) or sys.executable
+    command = f"'{python}' -m tfguard apply -auto-approve -no-color 2>'{tmp_path}/err' | head -n 1"
+    subprocess.run(["sh", "-c", command], cwd=stack, env=run_env, check=True, timeout=60, capture_output=True)
+    wait_until(lambda: bool(operations(stack)) and outcome(stack, operations(stack)[0]) is not None)
+    found = outcome(stack, operations(stack)[0])
+    assert found is not None
+    assert (found["status"], found["exit_code"]) == ("ok", 0)
