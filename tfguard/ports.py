@@ -13,14 +13,19 @@ from tfguard.model.engine import EngineInfo
 from tfguard.model.event import EngineEvent
 from tfguard.model.inventory import CloudObject, Listing
 from tfguard.model.lease import Lease, Liveness, ProcessIdentity
-from tfguard.model.operation import Actor, ErroredState, StreamHealth
+from tfguard.model.operation import Actor, ErroredState, Intent, StreamHealth
 from tfguard.model.plan import Plan, ProviderConfig
 from tfguard.model.request import Approval, ChangeRequest
 from tfguard.model.state import StateSnapshot
 
 
 class Clock(Protocol):
-    """Time, so that tests can move it."""
+    """Time, so that tests can move it; and whether the user still has some."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal has asked to stop."""
+        ...
 
     def now(self) -> datetime:
         """The time in UTC."""
@@ -46,8 +51,8 @@ class Host(Protocol):
         """Whether a process of this host still runs."""
         ...
 
-    def lease(self, operation_id: str, actor: Actor, now: datetime, expires_at: datetime) -> Lease:
-        """A lease held by this process."""
+    def lease(self, intent: Intent, now: datetime, expires_at: datetime) -> Lease:
+        """A lease held by this process for an operation."""
         ...
 
     def liveness(self, lease: Lease, now: datetime) -> Liveness:

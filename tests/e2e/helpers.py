@@ -175,7 +175,7 @@ def in_flight(proxy: FaultProxy, action: str) -> Entry:
 def engine_pid(stack: Path) -> int:
     """The engine of the operation that runs now, as the lease names it as soon as it is started."""
     wait_until(lambda: (record(stack) / "head.json").exists(), 120)
-    wait_until(lambda: head(stack)["lease"]["engine"] is not None)
+    wait_until(lambda: head(stack)["lease"].get("engine") is not None)
     found: int = head(stack)["lease"]["engine"]["pid"]
     return found
 

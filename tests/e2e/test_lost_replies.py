@@ -13,9 +13,11 @@ from helpers import (
     addresses,
     engine_pid,
     in_flight,
+    inline_policy,
     kill,
     kinds,
     orphans,
+    provider_pid,
     role,
     run_folders,
     settings,
@@ -148,6 +150,23 @@ def test_a_bucket_that_already_belongs_to_us_was_made_by_the_lost_call(
     assert (found["outcome"], seen["import_id"], seen["confidence"]) == ("orphaned", "audit-logs", "certain")
     assert seen["stateful"]
     assert "baseline-difference" in kinds(seen["evidence"])
+
+
+def test_a_child_that_no_list_shows_is_found_by_the_engines_own_read(
+    proxy: FaultProxy, stack_factory: StackFactory, tfguard: Run, tfguard_popen: Start
+) -> None:
+    stack = settings(stack_factory(role() + inline_policy("${aws_iam_role.app.name}")))
+    proxy.add_rule("delay:300", action="PutRolePolicy")
+    running = tfguard_popen(*APPLY, cwd=stack)
+    in_flight(proxy, "PutRolePolicy")
+    kill(provider_pid(engine_pid(stack)))
+    assert running.wait(timeout=120) == 1
+    found = step(status(tfguard, stack, code=11), "aws_iam_role_policy.child")
+    assert (found["outcome"], found["observed"][0]["import_id"]) == ("orphaned", "app:child")
+    assert kinds(found["evidence"]) == {"engine-read"}
+    adopted = tfguard("import", "--orphan", found["finding"], "--yes", cwd=stack)
+    assert adopted.returncode == 0, adopted.stderr
+    assert not status(tfguard, stack, code=0)["open"]
 
 
 def test_two_lost_of_a_group_of_three_fit_two_addresses_and_a_person_has_to_choose(

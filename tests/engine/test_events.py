@@ -232,3 +232,9 @@ def test_long_line_in_small_pieces_is_read_in_linear_time(capsys: pytest.Capture
     with capsys.disabled():
         print(f"\none line of 5 MB in pieces of 4 KB read in {time.process_time() - begin:.2f} s CPU")
     assert [event.kind for event in events] == [EventKind.LOG]
+
+
+def test_an_event_that_something_else_wrote_into_counts_as_cut_so_that_silence_proves_nothing() -> None:
+    reader = StreamReader()
+    reader.feed(b"debug print" + _line("apply_start", hook=_hook()) + b"\nplain words\n")
+    assert (reader.counts.plain, reader.counts.cut) == (2, 1)

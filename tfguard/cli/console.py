@@ -77,6 +77,11 @@ class SystemClock:
     def __init__(self, gate: SignalGate) -> None:
         self._gate = gate
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal has asked to stop."""
+        return self._gate.interrupted
+
     def now(self) -> datetime:
         """The time in UTC."""
         return datetime.now(UTC)

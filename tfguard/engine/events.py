@@ -83,6 +83,8 @@ class StreamReader:
                 self.counts.unknown += 1
             case EventKind.PLAIN:
                 self.counts.plain += 1
+                # An event that something else wrote into; which one is not known, so that silence proves nothing.
+                self.counts.cut += '"@level"' in event.text
             case EventKind.CUT:
                 self.counts.cut += 1
             case _:

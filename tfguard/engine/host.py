@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tfguard.engine.process import process_start_time
 from tfguard.model.lease import Lease, Liveness, ProcessIdentity
-from tfguard.model.operation import Actor
+from tfguard.model.operation import Actor, Intent
 
 # CI system -> (job id variables, link variables, commit variable); the first system whose job id is set wins.
 _CI: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
@@ -48,21 +48,35 @@ class LocalHost:
         """Whether a process of this host still runs; one with the same number and another start time is not it."""
         return process_start_time(process.pid) == process.start_time
 
-    def lease(self, operation_id: str, actor: Actor, now: datetime, expires_at: datetime) -> Lease:
-        """A lease held by this process."""
+    def lease(self, intent: Intent, now: datetime, expires_at: datetime) -> Lease:
+        """A lease held by this process for an operation."""
         return Lease(
-            operation_id, actor.user, actor.host, boot_id(), self.process(), None, actor.ci_job, now, expires_at
+            operation_id=intent.operation_id,
+            user=intent.actor.user,
+            host=intent.actor.host,
+            boot_id=boot_id(),
+            wrapper=self.process(),
+            engine=None,
+            ci_job=intent.actor.ci_job,
+            heartbeat=now,
+            expires_at=expires_at,
+            run_directory=intent.run_directory,
+            pid_namespace=pid_namespace(),
         )
 
     def liveness(self, lease: Lease, now: datetime) -> Liveness:
         """Whether a lease's holder lives: by pid and start time on this host, by the lease's expiry elsewhere."""
-        if lease.host != socket.gethostname():
+        if lease.host != socket.gethostname() or lease.pid_namespace != pid_namespace():
             return Liveness.ALIVE if now < lease.expires_at else Liveness.GONE
         if lease.boot_id and lease.boot_id != boot_id():
             return Liveness.GONE
         if self.runs(lease.wrapper):
             return Liveness.ALIVE
-        return Liveness.ENGINE_ALONE if lease.engine and self.runs(lease.engine) else Liveness.GONE
+        if lease.engine is None:
+            left = lease.run_directory is not None and engine_writing_to(Path(lease.run_directory))
+        else:
+            left = self.runs(lease.engine)
+        return Liveness.ENGINE_ALONE if left else Liveness.GONE
 
 
 def boot_id() -> str:
@@ -71,6 +85,25 @@ def boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return ""
+
+
+def pid_namespace() -> str:
+    """What tells one container's process numbers from another's; empty where the system has none."""
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
+def engine_writing_to(run_directory: Path) -> bool:
+    """Whether some process has its standard output in this run folder, as only the run's engine has."""
+    for link in Path("/proc").glob("[0-9]*/fd/1"):
+        try:
+            if link.readlink().parent == run_directory:
+                return True
+        except OSError:  # it ended meanwhile, or is somebody else's
+            continue
+    return False
 
 
 def _user() -> str:

@@ -6,64 +6,92 @@ import re
 
 from tfguard.model.request import ChangeRequest
 
-_RULE = re.compile(r"^(?:\x1b\[[0-9;]*m)*─{3,}(?:\x1b\[[0-9;]*m)*$")
-_DIM = re.compile(r"^(?:\x1b\[[0-9;]*m)+$")
+_COLOUR = r"(?:\x1b\[[0-9;]*m)*"
+_BLANK = re.compile(_COLOUR)
+_RULE = re.compile(f"{_COLOUR}─{{3,}}{_COLOUR}")
+_START_OF_RULE = re.compile(rf"{_COLOUR}(?:─+{_COLOUR})?(?:\x1b(?:\[[0-9;]*)?)?")
+_SAVED = "Saved the plan to:"
 
 
 class PlanTrailer:
     """Lets the output of `plan -out` through, but for the closing note about the saved file.
 
-    The note starts with a blank line (dimmed) and a rule. What might be its start is held back until the next lines
-    decide. Partial lines pass at once, so that a question without a line end is seen (case B67).
+    The note is a blank line (dimmed), a rule, a blank line, and the words. What might be its start is held back until
+    more decides. Any other partial line passes at once, so that a question without a line end is seen (case B67).
     """
 
     def __init__(self) -> None:
         self._pending = ""
         self._held: list[str] = []
+        self._inside_line = False
         self._done = False
 
     def feed(self, chunk: str) -> str:
         """The part of the output so far that is certain not to belong to the note."""
         if self._done:
             return ""
-        self._pending += chunk
-        out: list[str] = []
-        while (end := self._pending.find("\n")) >= 0:
-            line, self._pending = self._pending[: end + 1], self._pending[end + 1 :]
-            out.append(self._line(line))
-            if self._done:
-                return "".join(out)
-        if self._pending and not self._may_start_note(self._pending):
-            out += [*self._held, self._pending]
-            self._held, self._pending = [], ""
+        *lines, rest = (self._pending + chunk).split("\n")
+        self._pending = ""
+        out = [self._line(line) for line in lines]
+        out.append(self._partial(rest))
         return "".join(out)
 
     def finish(self) -> str:
         """What was held back and turned out to be output after all."""
-        rest = "" if self._done else "".join(self._held) + self._pending
+        is_note = self._done or (self._awaits_words and _without_colour(self._pending).startswith(_SAVED))
+        rest = "" if is_note else "".join(self._held) + self._pending
         self._held, self._pending = [], ""
         return rest
 
     def _line(self, line: str) -> str:
-        bare = line.rstrip("\n")
-        if _RULE.match(bare):
-            self._held.append(line)
+        """What of the held lines and this one, given without its line end, is output."""
+        if self._done:
             return ""
-        if self._held and _RULE.match(self._held[-1].rstrip("\n")) and not bare:
-            self._held.append(line)
-            return ""
-        if len(self._held) >= 2 and "Saved the plan to:" in bare:
+        if self._inside_line:
+            self._inside_line = False
+            return line + "\n"
+        if self._awaits_words and _without_colour(line).startswith(_SAVED):
             self._done = True
             return ""
-        out = "".join(self._held)
-        self._held = []
-        if not bare or _DIM.match(bare):
-            self._held = [line]
-            return out
-        return out + line
+        self._held.append(line + "\n")
+        kept = self._possible_start(line)
+        out = "".join(self._held[: len(self._held) - kept])
+        self._held = self._held[len(self._held) - kept :]
+        return out
 
-    def _may_start_note(self, partial: str) -> bool:
-        return partial.startswith(("\x1b[90m", "─")) or bool(self._held and len(self._held) > 1)
+    @property
+    def _awaits_words(self) -> bool:
+        return len(self._held) >= 2 and self._held[-1] == "\n" and bool(_RULE.fullmatch(self._held[-2][:-1]))
+
+    def _possible_start(self, line: str) -> int:
+        """How many of the held lines, which end with `line`, may be the note's first ones."""
+        before = [held[:-1] for held in self._held[:-1]]
+        if _RULE.fullmatch(line):
+            return 2 if before and _BLANK.fullmatch(before[-1]) else 1
+        if not line and before and _RULE.fullmatch(before[-1]):
+            return len(self._held)
+        return 1 if _BLANK.fullmatch(line) else 0
+
+    def _partial(self, text: str) -> str:
+        """What of a line without its end, and of the lines held before it, is output."""
+        if not text or self._done:
+            return ""
+        if not self._inside_line and self._may_start_note(text):
+            self._pending = text
+            return ""
+        out = "".join(self._held) + text
+        self._held, self._inside_line = [], True
+        return out
+
+    def _may_start_note(self, text: str) -> bool:
+        if _START_OF_RULE.fullmatch(text):
+            return True
+        bare = _without_colour(text)
+        return self._awaits_words and (_SAVED.startswith(bare) or bare.startswith(_SAVED))
+
+
+def _without_colour(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def question(request: ChangeRequest, workspace: str, product: str) -> str:
@@ -74,7 +102,7 @@ def question(request: ChangeRequest, workspace: str, product: str) -> str:
     asked, explained = _wording(request, workspace, product)
     if not request.color:
         return f"\n{asked}\n{explained}\n  Enter a value: "
-    return f"\x1b[0m\x1b[1m\n{asked}\x1b[0m\n{explained}\n  \x1b[1mEnter a value:\x1b[0m "
+    return f"\x1b[0m\x1b[1m\n{asked}\x1b[0m\n{explained}\n  \x1b[1mEnter a value:\x1b[0m \x1b[0m"
 
 
 def _wording(request: ChangeRequest, workspace: str, product: str) -> tuple[str, str]:

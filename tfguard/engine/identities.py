@@ -18,3 +18,14 @@ def identity_of(
         return {}
     found = {path: at_path(values, path) for path in known.attributes if not masked(mask, path)}
     return {path: value for path, value in found.items() if value and not is_secret(value, secrets)}
+
+
+def withheld_of(
+    catalog: Catalog, resource_type: str, values: object, mask: object, secrets: frozenset[str]
+) -> frozenset[str]:
+    """The allow-listed attributes that have a value in `values` and that `identity_of` leaves out."""
+    known = catalog.get(resource_type)
+    if known is None:
+        return frozenset()
+    present = {path for path in known.attributes if at_path(values, path)}
+    return frozenset(present - identity_of(catalog, resource_type, values, mask, secrets).keys())

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tfguard.catalog.loader import Catalog
 from tfguard.engine.documents import Json, mapping, masked_values, sequence, text
-from tfguard.engine.identities import identity_of
+from tfguard.engine.identities import identity_of, withheld_of
 from tfguard.engine.providers import provider_configs, provider_keys, sensitive_variables
 from tfguard.errors import InputError
 from tfguard.model.address import module_path, without_instance_key
@@ -92,6 +92,12 @@ def _change(item: Json, catalog: Catalog, keys: Mapping[str, str], secrets: froz
         importing=text(mapping(change.get("importing")).get("id")) or ("" if "importing" in change else None),
         previous_address=text(item.get("previous_address")) or None,
         region=region if isinstance(region, str) and region else None,
+        withheld=tuple(
+            sorted(
+                withheld_of(catalog, resource_type, after, change.get("after_sensitive"), secrets)
+                | withheld_of(catalog, resource_type, before, change.get("before_sensitive"), secrets)
+            )
+        ),
     )
 
 

@@ -42,6 +42,9 @@ KNOWN_DIFFERENCES: Final[Mapping[str, str]] = {
     "diagnostics": "diagnostics appear with the next other event or at the end, for the human form sorts and folds a"
     " whole batch; a batch's end is not marked in the stream",
     "state out": "the hint about the file of -state-out is missing: no event carries it",
+    "plan width": "on a terminal the plan is wrapped at 78 columns, whatever the terminal's: it is written to a file",
+    "plan warnings": "under -auto-approve the plan's warnings come before the apply's lines, and not after them",
+    "state flag": "-state brings the deprecation warning that an apply of a plan file has and a plain apply has not",
     "newer types": "an event of a type that is not known here shows its @message, without the human form's colours",
 }
 """What the human form has and the stream has not, each with its reason."""

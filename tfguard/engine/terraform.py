@@ -129,7 +129,7 @@ class TerraformEngine:
         if answer is None:
             self.streams.err(error_text("error asking for approval: EOF", request.color))
             return Approval.NO_ANSWER
-        self.streams.out("\x1b[0m\n" if request.color else "\n")
+        self.streams.out("\n")
         if answer == "yes":
             return Approval.PROMPT
         self.streams.out(f"{'Destroy' if request.destroy else 'Apply'} cancelled.\n")

@@ -62,7 +62,7 @@ def adopt(
             _close(context, chosen, options, run)
         return run
     finally:
-        discard_run_folder(directory)
+        discard_run_folder(directory, operation_id)
 
 
 def _chosen(context: StackContext, finding_id: str, address: str | None) -> tuple[str, Finding]:
@@ -211,7 +211,10 @@ def _close(
             for address, finding in adopted
         ]
     )
-    for operation_id in dict.fromkeys(finding.operation_id for _, finding in adopted if finding.operation_id):
-        settled = settle(context, context.records.operation(operation_id), Settling(False, options.arguments))
-        still = "settled" if not settled.open else "still open"
-        context.console.say(f"operation {operation_id} is {still}")
+    ids = {finding.id for _, finding in adopted}
+    for operation in context.records.open_operations():
+        # Several can have seen the object: the run that made it, and an adoption that failed.
+        if ids & {seen.finding_id for step in operation.steps for seen in step.observed}:
+            settled = settle(context, operation, Settling(False, options.arguments))
+            still = "settled" if not settled.open else "still open"
+            context.console.say(f"operation {operation.id} is {still}")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from tfguard.errors import InputError, TfguardError
 from tfguard.flows.context import StackContext
 from tfguard.model.operation import ErroredState, Operation
-from tfguard.model.state import StateSnapshot
+from tfguard.model.state import StateInstance, StateSnapshot
 
 FILE = "errored.tfstate"
 
@@ -17,19 +19,57 @@ FILE = "errored.tfstate"
 def unpushed_errored_state(context: StackContext, operation: Operation, state: StateSnapshot) -> ErroredState | None:
     """The errored state that holds more than the state does, or None.
 
-    One of the same lineage with a higher serial was never pushed; after a push the state's serial is higher
-    (docs/facts/terraform.md, section 3). One that only the record still has counts too.
+    One that only the record still has counts as one that lies in the folder.
     """
+    kept = operation.result.errored_state if operation.result else None
     found = context.engine.errored_state()
-    if found is not None and state.lineage and found.lineage != state.lineage:
+    if found is not None and _is_foreign(found, kept, state):
         context.console.warn(f"{found.path} belongs to another state (lineage {found.lineage}); it is left alone")
         found = None
-    errored = found or (operation.result.errored_state if operation.result else None)
-    if errored is None or (errored.lineage == state.lineage and errored.serial <= state.serial):
+    errored = found or kept
+    if errored is None or (errored.pushed and found is None) or _is_saved(context, operation.id, errored, state):
         return None
-    if found is None:
-        return None if errored.pushed else errored
-    return replace(found, rescued=_rescue(context, operation.id, Path(found.path)))
+    return replace(found, rescued=_rescue(context, operation.id, Path(found.path))) if found else errored
+
+
+def _is_foreign(found: ErroredState, kept: ErroredState | None, state: StateSnapshot) -> bool:
+    known = {state.lineage, kept.lineage if kept else ""}
+    return bool(state.lineage) and found.lineage not in known
+
+
+def _is_saved(context: StackContext, operation_id: str, errored: ErroredState, state: StateSnapshot) -> bool:
+    """Whether the state holds what the errored state does.
+
+    After a push the state's serial is higher (docs/facts/terraform.md, section 3). A state that was empty before a push
+    gets a lineage and serials of its own; then the objects themselves tell.
+    """
+    if errored.lineage == state.lineage:
+        return errored.serial <= state.serial
+    lost = read_errored_state(context, operation_id, errored) if state.lineage else None
+    return lost is not None and {_key(held) for held in lost.instances} <= {_key(held) for held in state.instances}
+
+
+def _key(held: StateInstance) -> tuple[object, ...]:
+    return (held.address, held.deposed, *sorted(held.identity.items()))
+
+
+def read_errored_state(context: StackContext, operation_id: str, errored: ErroredState) -> StateSnapshot | None:
+    """What is in the errored state, or in its rescued copy where that folder is gone; None when neither is there."""
+    with _at_hand(context, operation_id, errored) as path:
+        return context.engine.read_state_file(path) if path else None
+
+
+@contextmanager
+def _at_hand(context: StackContext, operation_id: str, errored: ErroredState) -> Iterator[Path | None]:
+    """Where the errored state lies while this is open; its rescued copy lies in a private folder for so long."""
+    if Path(errored.path).exists():
+        yield Path(errored.path)
+        return
+    rescued = context.records.rescued(operation_id, FILE)
+    with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
+        if rescued is not None:
+            (Path(folder) / FILE).write_bytes(rescued)
+        yield Path(folder) / FILE if rescued is not None else None
 
 
 def _rescue(context: StackContext, operation_id: str, path: Path) -> str | None:
@@ -46,16 +86,10 @@ def push(context: StackContext, operation_id: str, errored: ErroredState) -> boo
 
     Where the folder that it lay in is gone, the rescued copy is pushed. Raises `InputError` when there is none either.
     """
-    path = Path(errored.path)
-    if path.exists():
+    with _at_hand(context, operation_id, errored) as path:
+        if path is None:
+            raise InputError(
+                f"{errored.path} is not there any more, and no copy of it is in the record",
+                "find it, copy it back to that place, then run `tfguard recover` again",
+            )
         return context.engine.push_state(path).exit_code == 0
-    rescued = context.records.rescued(operation_id, FILE)
-    if rescued is None:
-        raise InputError(
-            f"{path} is not there any more, and no copy of it is in the record",
-            f"find it, copy it to {path}, then run `tfguard recover` again",
-        )
-    with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
-        copy = Path(folder) / FILE
-        copy.write_bytes(rescued)
-        return context.engine.push_state(copy).exit_code == 0

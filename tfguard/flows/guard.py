@@ -102,7 +102,7 @@ def guard(
         prepared = Prepared(operation_id, request, plan, plan_file, directory, before, accepted)
         return apply_prepared(context, prepared, argv, options)
     finally:
-        discard_run_folder(directory)
+        discard_run_folder(directory, operation_id)
 
 
 def open_operations_allow(context: StackContext, request: ChangeRequest, options: GuardOptions) -> tuple[str, ...]:
@@ -162,6 +162,10 @@ def apply_prepared(context: StackContext, prepared: Prepared, argv: Sequence[str
             raise InterruptedRunError("interrupted at the question; nothing was changed", "run the command again")
         return GuardedRun(1)
     baseline = baseline_entries(looking.result(_BASELINE_SECONDS))
+    if context.clock.interrupted:
+        raise InterruptedRunError(
+            "interrupted before the engine was started; nothing was changed", "run the command again"
+        )
     _warn_of_gaps(context, baseline)
     intent = _intent(context, prepared, argv, steps, baseline, approval, options)
     context.records.begin(intent, prepared.accepted)
@@ -324,6 +328,7 @@ def _run(
         baseline=intent.baseline,
         providers=prepared.plan.providers,
         failures=journal.progress.failures,
+        open_creates=journal.progress.open_creates,
         started_at=intent.started_at,
         quiet_since=result.ended_at,
         stream_whole=result.stream.whole,

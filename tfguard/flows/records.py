@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from tfguard.errors import ConflictError, CorruptRecordError, OpenOperationError, OperationAliveError, RecordError
+from tfguard.errors import (
+    ConflictError,
+    CorruptRecordError,
+    NewerRecordError,
+    OpenOperationError,
+    OperationAliveError,
+    RecordError,
+)
 from tfguard.model.disposition import Disposition
 from tfguard.model.lease import Lease, Liveness, ProcessIdentity
 from tfguard.model.operation import Head, Intent, JournalEntry, Operation, OperationStatus, Outcome, Result
 from tfguard.ports import Clock, Console, Host, RecordStore
+from tfguard.schemas.document import Lines
 from tfguard.schemas.records import (
     decode_dispositions,
     decode_head,
@@ -65,7 +73,7 @@ class Records:
         self._store.create(_document(intent.operation_id, "intent.json"), encode_intent(intent))
         try:
             self._take_lease(intent, accepted)
-        except (OperationAliveError, OpenOperationError) as error:
+        except (OperationAliveError, OpenOperationError, CorruptRecordError, NewerRecordError) as error:
             self._never_started(intent, error.what)
             raise
 
@@ -108,7 +116,7 @@ class Records:
         living = self._host.liveness(lease, self._clock.now())
         if living is Liveness.GONE:
             return
-        process = lease.engine if living is Liveness.ENGINE_ALONE and lease.engine else lease.wrapper
+        process = lease.engine or lease.wrapper if living is Liveness.ENGINE_ALONE else lease.wrapper
         who = "its engine still runs, without its tfguard" if living is Liveness.ENGINE_ALONE else "it is running"
         job = f", CI job {lease.ci_job}" if lease.ci_job else ""
         raise OperationAliveError(
@@ -118,7 +126,7 @@ class Records:
 
     def _lease(self, intent: Intent) -> Lease:
         now = self._clock.now()
-        return self._host.lease(intent.operation_id, intent.actor, now, now + LEASE_LASTS)
+        return self._host.lease(intent, now, now + LEASE_LASTS)
 
     def renew(self, operation_id: str, engine: ProcessIdentity | None = None) -> bool:
         """Say that the holder lives, and which engine process it runs; False when the lease is somebody else's."""
@@ -176,12 +184,17 @@ class Records:
                 "restore it, or settle the operation with `tfguard recover`",
             )
         intent = decode_intent(blob.data, f"{self.location}/{name}")
-        outcome_name = _document(operation_id, "outcome.json")
-        outcome = self._store.read(outcome_name)
-        result = decode_outcome(outcome.data, f"{self.location}/{outcome_name}") if outcome else None
-        events_name = _document(operation_id, "events.jsonl")
-        journal = decode_journal(self._store.read_journal(events_name), f"{self.location}/{events_name}")
-        return Operation(intent, result, journal.items, journal.cut)
+        journal = self._journal(operation_id)
+        return Operation(intent, self._outcome(operation_id), journal.items, journal.cut)
+
+    def _outcome(self, operation_id: str) -> Result | None:
+        name = _document(operation_id, "outcome.json")
+        blob = self._store.read(name)
+        return decode_outcome(blob.data, f"{self.location}/{name}") if blob else None
+
+    def _journal(self, operation_id: str) -> Lines[JournalEntry]:
+        name = _document(operation_id, "events.jsonl")
+        return decode_journal(self._store.read_journal(name), f"{self.location}/{name}")
 
     def operation_ids(self) -> tuple[str, ...]:
         """Every operation's id, oldest first (ids sort by time)."""
@@ -227,6 +240,23 @@ class Records:
         head = Head(revision=1, current=ids[-1] if ids else None, open_operations=opened)
         self._store.replace(HEAD, encode_head(head), None)
         return True
+
+    def set_damage_aside(self, operation_id: str, console: Console) -> None:
+        """Move what is damaged of an operation's record and of the ledger aside, so that it can be settled anew.
+
+        What they told has to be looked up or decided again. A damaged intent stays where it is: nothing stands for it.
+        """
+        documents: tuple[tuple[str, Callable[[], object]], ...] = (
+            (_document(operation_id, "outcome.json"), lambda: self._outcome(operation_id)),
+            (_document(operation_id, "events.jsonl"), lambda: self._journal(operation_id)),
+            (LEDGER, self.dispositions),
+        )
+        for name, read in documents:
+            try:
+                read()
+            except CorruptRecordError as error:
+                kept = self._store.move_aside(name)
+                console.warn(f"{error.what}; it was kept as {self.location}/{kept}")
 
     def _unsettled(self, operation_id: str, console: Console) -> bool:
         try:

@@ -34,11 +34,14 @@ def recover(context: StackContext, options: RecoverOptions) -> tuple[Operation, 
 
     Raises `OperationAliveError` while one runs, `CorruptRecordError` when an operation's record cannot be read.
     """
+    if options.confirm_absent and not options.reason:
+        raise UsageError("--confirm-absent needs a reason", "add --reason TEXT: how do you know that nothing exists?")
     context.records.rebuild_head(context.console)
     context.records.refuse_if_alive()
     unreadable: CorruptRecordError | None = None
     settled: list[Operation] = []
     for operation_id in context.records.head().open_operations:
+        context.records.set_damage_aside(operation_id, context.console)
         try:
             settled.append(_recover_one(context, context.records.operation(operation_id), options))
         except CorruptRecordError as error:
@@ -70,8 +73,6 @@ def _confirmed(context: StackContext, operation: Operation, options: RecoverOpti
     """Close steps that nobody can look up, on a person's word: who said it, when, and why."""
     if operation.result is None:
         return operation
-    if not options.reason:
-        raise UsageError("--confirm-absent needs a reason", "add --reason TEXT: how do you know that nothing exists?")
     actor = context.host.actor()
     said = f"{actor.user}@{actor.host} at {context.clock.now():%Y-%m-%dT%H:%M:%SZ}: {options.reason}"
     for address in options.confirm_absent:

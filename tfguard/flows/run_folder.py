@@ -33,15 +33,19 @@ def open_run_folder(parent: Path, operation_id: str, host: Host, keep: Collectio
     return directory.absolute()
 
 
-def discard_run_folder(directory: Path) -> None:
-    """Remove a run's folder once everything in it has been read."""
-    shutil.rmtree(directory, ignore_errors=True)
+def discard_run_folder(directory: Path, operation_id: str) -> None:
+    """Remove a run's folder once everything in it has been read.
+
+    A folder of another name than the operation's is left alone: a damaged record could name any.
+    """
+    if directory.name == operation_id:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _sweep(parent: Path, host: Host, keep: Collection[str]) -> None:
     for directory in parent.iterdir():
         if directory.is_dir() and directory.name not in keep and not _held(directory, host):
-            discard_run_folder(directory)
+            discard_run_folder(directory, directory.name)
 
 
 def _held(directory: Path, host: Host) -> bool:

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tfguard.flows.context import StackContext
-from tfguard.flows.errored import unpushed_errored_state
+from tfguard.flows.errored import read_errored_state, unpushed_errored_state
 from tfguard.flows.run_folder import discard_run_folder
 from tfguard.flows.verify import Run, provider_from_record, verify
 from tfguard.model.evidence import Evidence, EvidenceKind
@@ -59,7 +59,7 @@ def settle(context: StackContext, operation: Operation, how: Settling) -> Operat
     )
     context.records.finish(settled)
     if operation.intent.run_directory and operation.result is None:
-        discard_run_folder(Path(operation.intent.run_directory))
+        discard_run_folder(Path(operation.intent.run_directory), operation.id)
     return replace(operation, result=settled, journal=story.journal)
 
 
@@ -121,17 +121,17 @@ def _run(
     how: Settling,
     errored: ErroredState | None,
 ) -> Run:
-    lost = Path(errored.path) if errored else None
     return Run(
         steps=tuple(replace(step, outcome=None, observed=(), evidence=()) for step in result.steps),
         baseline=operation.intent.baseline,
         providers=_providers(context, operation, how),
         failures=story.progress.failures,
+        open_creates=story.progress.open_creates,
         started_at=operation.intent.started_at,
         quiet_since=max(result.ended_at, story.progress.last_at or result.ended_at),
         stream_whole=story.health.whole,
         read_state=lambda: context.read_state(operation),
-        errored=context.engine.read_state_file(lost) if lost and lost.exists() else None,
+        errored=read_errored_state(context, operation.id, errored) if errored else None,
         probe=lambda step, import_id: _probe(context, step, import_id, how),
     )
 
@@ -165,7 +165,9 @@ def _keep(before: Sequence[Step], after: Sequence[Step]) -> tuple[Step, ...]:
 def _kept(old: Step | None, new: Step) -> Step:
     if old is None:
         return new
-    new = replace(new, disposition=old.disposition)
+    decided = {seen.finding_id for seen in old.observed}
+    if all(seen.finding_id in decided for seen in new.observed if seen.finding_id):
+        new = replace(new, disposition=old.disposition)  # a decision is about what was seen then, and nothing else
     gone = [seen.import_id for seen in old.observed if seen.import_id not in {now.import_id for now in new.observed}]
     if not gone:
         return new

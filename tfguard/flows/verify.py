@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from tfguard.catalog.loader import Catalog
 from tfguard.model.config import Config
-from tfguard.model.evidence import Evidence, EvidenceKind
+from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.failure import Failure
 from tfguard.model.inventory import Gap, Listing, Scope
 from tfguard.model.operation import BaselineEntry, ObservedObject, Outcome, RecordedProvider, Step
@@ -28,6 +28,8 @@ _MOST_PROBES = 5
 # A profile or a role in tfguard.yaml says who asks; keys in the configuration that the plan does not carry do not then.
 _OTHER_IDENTITY = frozenset({"profile", "assume_role.role_arn"})
 _STATIC_KEYS = frozenset({"access_key", "secret_key", "token"})
+
+_UNTOLD = "it names something that is marked sensitive"
 
 # Provider settings that may be kept in a record: they say where to look, and hold no secret.
 _KEPT_SETTINGS = frozenset(
@@ -78,6 +80,7 @@ def _step(change: PlannedChange, before: StateSnapshot) -> Step:
         before=change.before,
         region=change.region,
         provider_key=key,
+        withheld=change.withheld,
     )
 
 
@@ -184,7 +187,8 @@ class Run:
     """What is known of a run when its steps are to be concluded. Times are in UTC.
 
     `read_state` gives the state now and is asked again at each look: a state can change between two. `probe` asks the
-    engine itself about a step and an import id, where no list answers.
+    engine itself about a step and an import id, where no list answers. `open_creates` are the addresses of which the
+    engine began a create and did not report its end. `secrets` are the plan's marked values, None once they are gone.
     """
 
     steps: tuple[Step, ...]
@@ -196,8 +200,9 @@ class Run:
     stream_whole: bool
     read_state: Callable[[], StateSnapshot]
     errored: StateSnapshot | None = None
-    secrets: frozenset[str] = frozenset()
+    secrets: frozenset[str] | None = None
     probe: Callable[[Step, str], ImportProbe] | None = None
+    open_creates: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +216,15 @@ class Verdict:
 
 def verify(run: Run, around: Surroundings, patient: bool) -> Verdict:
     """Conclude every step. With `patient`, wait out the consistency grace as long as that can change something."""
-    pause = _FIRST_PAUSE
+    pause, grace_ends = _FIRST_PAUSE, run.quiet_since + around.config.consistency_grace
     while True:
-        verdict = _look_once(run, around)
-        left = run.quiet_since + around.config.consistency_grace - around.clock.now()
+        # A list is as old as its question: one that was asked for within the grace proves nothing after it.
+        asked_at = around.clock.now()
+        verdict = _look_once(run, around, asked_at)
         waiting = [step.address for step in verdict.steps if _may_settle(step)]
-        if not patient or not waiting or left <= timedelta(0):
+        if not patient or not waiting or asked_at >= grace_ends:
             return verdict
+        left = max(grace_ends - around.clock.now(), timedelta(0))
         if pause == _FIRST_PAUSE:
             around.console.say(
                 f"looking for {', '.join(waiting[:3])} for up to {left.total_seconds():.0f} s more: "
@@ -230,12 +237,12 @@ def verify(run: Run, around: Surroundings, patient: bool) -> Verdict:
 
 
 def _may_settle(step: Step) -> bool:
-    """Whether waiting can turn this unknown into something: a lagging list can, a refused one cannot."""
-    kinds = {evidence.kind for evidence in step.evidence}
-    return step.outcome is Outcome.UNKNOWN and EvidenceKind.GAP not in kinds and not step.observed
+    """Whether waiting can turn this unknown into something: a lagging list can, a refused one or candidates cannot."""
+    final = {EvidenceKind.GAP, EvidenceKind.SEVERAL_CANDIDATES} & {evidence.kind for evidence in step.evidence}
+    return step.outcome is Outcome.UNKNOWN and not final and not step.observed
 
 
-def _look_once(run: Run, around: Surroundings) -> Verdict:
+def _look_once(run: Run, around: Surroundings, asked_at: datetime) -> Verdict:
     keys = _keys(run.steps, run.providers, around)
     listings = Looking(around, keys).result()
     # Read after the listing: a run in flight creates an object before it writes its state.
@@ -246,18 +253,20 @@ def _look_once(run: Run, around: Surroundings) -> Verdict:
         baseline=run.baseline,
         started_at=run.started_at,
         quiet_since=run.quiet_since,
-        now=around.clock.now(),
+        now=asked_at,
         grace=around.config.consistency_grace,
         stream_whole=run.stream_whole,
         errored=run.errored,
         failures=run.failures,
+        open_creates=run.open_creates,
     )
     placed = [_placed(step, listings) for step in run.steps]
     look = _with_details(look, keys, placed, around)
     look = replace(look, probes=_probes(run, conclude(placed, look, around.catalog), around.catalog))
     steps = conclude(placed, look, around.catalog)
-    gaps = tuple(sorted({f"{one.gap.scope}: {one.gap.reason}" for one in listings.values() if one.gap}))
-    return Verdict(tuple(_without_secrets(step, run.secrets) for step in steps), gaps, state)
+    answers = [answer for key in listings if (answer := look.listing(key))]
+    gaps = tuple(sorted({f"{one.gap.scope}: {one.gap.reason}" for one in answers if one.gap}))
+    return Verdict(_without_secrets(steps, run.secrets), gaps, state)
 
 
 def _placed(step: Step, listings: Mapping[ListingKey, Listing]) -> Step:
@@ -314,13 +323,56 @@ def desired_import_id(step: Step, catalog: Catalog) -> str | None:
         return None
 
 
-def _without_secrets(step: Step, secrets: frozenset[str]) -> Step:
+def _without_secrets(steps: Sequence[Step], secrets: frozenset[str] | None) -> tuple[Step, ...]:
+    if secrets is not None:
+        return tuple(_without_marked(step, secrets) for step in steps)
+    withheld: dict[str, set[str]] = {}
+    for step in steps:
+        withheld.setdefault(step.type, set()).update(step.withheld)
+    return tuple(_without_doubtful(step, withheld[step.type]) for step in steps)
+
+
+def _without_doubtful(step: Step, withheld: Collection[str]) -> Step:
+    """The step without what may carry a marked value, where the plan and with it the values are gone.
+
+    `withheld` are the attributes that the record left out of any step of the type: an object can be another step's.
+    """
+    if any(_in_the_id(name) for name in step.withheld):
+        evidence = tuple(replace(item, detail=_UNTOLD) for item in step.evidence)
+        return replace(step, observed=(), evidence=evidence)
+    observed = step.observed
+    if any(_in_the_id(name) for name in withheld):
+        observed = tuple(seen for seen in observed if seen.confidence is not Confidence.POSSIBLE)
+    if any(not _in_the_id(name) for name in withheld):
+        observed = tuple(replace(seen, name=None, tags={}) for seen in observed)
+    return replace(step, observed=observed)
+
+
+def _in_the_id(attribute: str) -> bool:
+    """Whether an object's id may repeat this attribute's value; a tag is in no id."""
+    return not attribute.startswith("tags.")
+
+
+def _without_marked(step: Step, secrets: frozenset[str]) -> Step:
+    """The step without objects and words that carry a marked value: an ARN repeats a name, and nobody marks it."""
+
+    def told(item: Evidence) -> Evidence:
+        return replace(item, detail=_UNTOLD) if tells(item) else item
+
+    def tells(item: Evidence) -> bool:
+        return is_secret(item.detail, secrets)
 
     def hidden(seen: ObservedObject) -> bool:
-        return any(text and is_secret(text, secrets) for text in (seen.id, seen.import_id, seen.name, seen.arn))
+        named = any(text and is_secret(text, secrets) for text in (seen.id, seen.import_id, seen.arn))
+        return named or any(tells(item) for item in seen.evidence)
 
-    if not secrets or not any(hidden(seen) for seen in step.observed):
-        return step
-    kept = tuple(seen for seen in step.observed if not hidden(seen))
-    note = Evidence(EvidenceKind.SEVERAL_CANDIDATES, "an object whose name is marked sensitive is not named here")
-    return replace(step, observed=kept, evidence=(note,))
+    def unnamed(seen: ObservedObject) -> ObservedObject:
+        tags = {key: value for key, value in seen.tags.items() if not is_secret(value, secrets)}
+        return replace(seen, name=None if seen.name and is_secret(seen.name, secrets) else seen.name, tags=tags)
+
+    kept = tuple(unnamed(seen) for seen in step.observed if not hidden(seen))
+    evidence = tuple(told(item) for item in step.evidence)
+    if len(kept) < len(step.observed):
+        note = Evidence(EvidenceKind.SEVERAL_CANDIDATES, "an object whose name is marked sensitive is not named here")
+        evidence = (*evidence, note)
+    return replace(step, observed=kept, evidence=evidence)

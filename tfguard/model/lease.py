@@ -20,7 +20,9 @@ class Lease:
     """The right to change one stack.
 
     `wrapper` is tfguard itself, `engine` the engine that it started, which may outlive it (rule 8). `boot_id` tells
-    whether a pid can still mean the same process. Heartbeat and expiry count only for holders on other hosts.
+    whether a pid can still mean the same process, and so does `pid_namespace`, the container's. Heartbeat and expiry
+    count for holders whose processes cannot be seen from here. `run_directory` is where the engine writes to: an
+    engine whose tfguard died before it could note the pid is known by it.
     """
 
     operation_id: str
@@ -32,6 +34,8 @@ class Lease:
     ci_job: str | None
     heartbeat: datetime
     expires_at: datetime
+    run_directory: str | None = None
+    pid_namespace: str = ""
 
 
 class Liveness(StrEnum):

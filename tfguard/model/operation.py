@@ -97,7 +97,10 @@ class ObservedObject:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One planned change of an operation and what became of it."""
+    """One planned change of an operation and what became of it.
+
+    `withheld` names the identity attributes that are not in `desired` and `before` since they carry a secret.
+    """
 
     address: str
     type: str
@@ -116,6 +119,7 @@ class Step:
     evidence: tuple[Evidence, ...] = ()
     error: str | None = None
     disposition: str | None = None
+    withheld: tuple[str, ...] = ()
 
     @property
     def open(self) -> bool:

@@ -46,7 +46,10 @@ class ProviderConfig:
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """One instance that a plan changes. `desired` and `before` hold identity attributes only, never a secret."""
+    """One instance that a plan changes. `desired` and `before` hold identity attributes only, never a secret.
+
+    `withheld` names the identity attributes that were left out since they carry a value that is marked sensitive.
+    """
 
     address: str
     type: str
@@ -59,6 +62,7 @@ class PlannedChange:
     importing: str | None = None
     previous_address: str | None = None
     region: str | None = None
+    withheld: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

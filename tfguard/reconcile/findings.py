@@ -64,18 +64,19 @@ def _object(seen: ObservedObject) -> CloudObject:
 
 
 def coverage_of(operations: Sequence[Operation]) -> Coverage:
-    """How far the looks of these operations reached: refused lists, and steps of which nothing could be told."""
+    """How far the looks of these operations reached: refused lists, and open steps that no finding stands for."""
     gaps: dict[str, Gap] = {}
     for operation in operations:
         if operation.result is None:
             gaps[operation.id] = Gap(f"operation {operation.id}", "it was not looked up yet: `tfguard recover`")
             continue
         for text in operation.result.gaps:
-            scope, _, reason = text.rpartition(": ")
-            gaps[text] = Gap(scope or text, reason)
+            scope, _, reason = text.partition(": ")
+            gaps[text] = Gap(scope, reason or "not looked at")
         for step in operation.steps:
-            if step.open and step.outcome is Outcome.UNKNOWN and not step.observed:
-                gaps[step.address] = Gap(step.address, step.evidence[0].detail if step.evidence else "not looked up")
+            if step.open and not any(seen.finding_id and not seen.in_state for seen in step.observed):
+                reason = step.evidence[0].detail if step.evidence else "not looked up"
+                gaps[f"{operation.id} {step.address}"] = Gap(step.address, reason)
     types = {entry.type for operation in operations for entry in operation.intent.baseline}
     return Coverage(states_read=1, types_listed=len(types), gaps=tuple(gaps.values()))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import IntEnum
 
@@ -13,6 +13,9 @@ from tfguard.model.inventory import CloudObject
 
 # Hosts' and providers' clocks differ, and creation times are often whole seconds.
 CLOCK_SKEW = timedelta(seconds=60)
+
+# How wrong a clock may be before it is believed against a complete list that did not have the object.
+_WRONG_CLOCK = timedelta(days=1)
 
 # Unique in the world: where both sides know it, nothing else is asked. (A queue's url is not: its host part varies.)
 _DECISIVE = "arn"
@@ -30,18 +33,34 @@ class Likeness(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An object as a candidate for a step, with what speaks for it."""
+    """An object as a candidate for a step, with what speaks for it.
+
+    `named` tells that it has the very key that was wanted, and not just the looks.
+    """
 
     found: CloudObject
     confidence: Confidence
     evidence: tuple[Evidence, ...]
+    named: bool = False
 
 
 def same_object(kind: ResourceType, identity: Mapping[str, str], found: CloudObject) -> bool:
     """Whether a state's or a record's identity means this very object: keys are compared, not `id` (docs/facts)."""
-    if _DECISIVE in kind.keys and _DECISIVE in identity and _DECISIVE in found.identity:
-        return identity[_DECISIVE] == found.identity[_DECISIVE]
+    if _DECISIVE in kind.keys and _DECISIVE in identity:
+        if _DECISIVE in found.identity:
+            return identity[_DECISIVE] == found.identity[_DECISIVE]
+        if lies_elsewhere(identity, found.account, found.region):
+            return False
     return any(identity[key] == found.identity.get(key) for key in kind.keys if key in identity)
+
+
+def lies_elsewhere(identity: Mapping[str, str], account: str | None, region: str) -> bool:
+    """Whether an identity's ARN names another account or region; what either side leaves out is no difference."""
+    parts = identity.get(_DECISIVE, "").split(":")
+    if len(parts) < 6 or parts[0] != "arn":
+        return False
+    other_region = bool(parts[3]) and region not in ("", "global", parts[3])
+    return other_region or (bool(parts[4]) and account not in (None, parts[4]))
 
 
 def likeness(kind: ResourceType, desired: Mapping[str, str], found: CloudObject) -> tuple[Likeness, str]:
@@ -67,18 +86,26 @@ class Window:
     """When the operation ran, and which objects were there before it.
 
     `before` holds finding ids; `baseline_complete` tells whether an object that is not among them was really absent.
+    `accounts` are those under which the ids were made: None where the account could not be asked for then.
     """
 
     started_at: datetime
     ended_at: datetime
     before: frozenset[str]
     baseline_complete: bool
+    accounts: frozenset[str | None] = frozenset()
 
     def existed_before(self, found: CloudObject) -> bool:
         """Whether the object is older than the operation."""
-        if found.finding_id in self.before:
+        if any(replace(found, account=known).finding_id in self.before for known in {found.account, *self.accounts}):
             return True
-        return found.created_at is not None and found.created_at < self.started_at - CLOCK_SKEW
+        # Where the list was complete before the run, an age of minutes is more likely a wrong clock of this host.
+        doubt = _WRONG_CLOCK if self.baseline_complete else CLOCK_SKEW
+        return found.created_at is not None and found.created_at < self.started_at - doubt
+
+    def made_after_start(self, found: CloudObject) -> bool:
+        """Whether the provider says that the object is younger than the operation's beginning."""
+        return found.created_at is not None and found.created_at >= self.started_at
 
     def made_inside(self, found: CloudObject) -> bool:
         """Whether the provider says that the object was created while the operation ran."""
@@ -102,8 +129,9 @@ def candidate(kind: ResourceType, desired: Mapping[str, str], found: CloudObject
     if window.made_inside(found) and found.created_at is not None:
         detail = f"created at {found.created_at.isoformat()}, inside the run's window"
         evidence.append(Evidence(EvidenceKind.CREATED_IN_WINDOW, detail))
-    in_time = window.baseline_complete or window.made_inside(found)
-    return Match(found, _confidence(like, in_time), tuple(evidence))
+    # A creation time says more than the lists: between them others have made things too.
+    in_time = window.made_inside(found) if found.created_at else window.baseline_complete
+    return Match(found, _confidence(like, in_time), tuple(evidence), like is Likeness.KEY)
 
 
 def _confidence(like: Likeness, in_time: bool) -> Confidence:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from tfguard.model.event import EngineEvent, EventKind
-from tfguard.model.failure import Failure
+from tfguard.model.failure import Failure, FailureKind
 from tfguard.model.operation import JournalEntry, Step, StepStatus
 from tfguard.model.plan import Action
 from tfguard.model.secrets import is_secret
@@ -68,8 +68,16 @@ class Progress:
             self.finished = True
         elif entry.failure is not None:
             self.first_failure = self.first_failure or entry.failure
-            if address:
+            known = self.failures.get(address)
+            # Of several, the one that proves least stays: a refusal beside a lost reply does not prove absence.
+            if address and (known is None or known.kind is FailureKind.REFUSED):
                 self.failures[address] = entry.failure
+
+    @property
+    def open_creates(self) -> frozenset[str]:
+        """The addresses of which a create began and was not reported to have ended well."""
+        begun = {address for address, actions in self.started.items() if "create" in actions}
+        return frozenset(address for address in begun if "create" not in self.ended.get(address, ()))
 
     def apply_to(self, steps: Sequence[Step], whole_success: bool) -> tuple[Step, ...]:
         """The steps with what the engine told of them.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from tfguard.model.address import hcl_string
@@ -64,16 +66,25 @@ def findings_csv(findings: Sequence[Finding]) -> str:
 def findings_markdown(findings: Sequence[Finding]) -> str:
     """For a pull request or an issue."""
     head = [" | ".join(_COLUMNS), " | ".join("---" for _ in _COLUMNS)]
-    body = [" | ".join(value.replace("|", "\\|") for value in _row(finding).values()) for finding in findings]
+    body = [" | ".join(_markdown(value) for value in _row(finding).values()) for finding in findings]
     return "".join(f"| {line} |\n" for line in [*head, *body])
 
 
+def _markdown(value: str) -> str:
+    """A cell that shows exactly `value`: what would end it, or mean something in it, is written as an entity."""
+    return re.sub(r"[&<>|\\`*\r\n]", lambda match: f"&#{ord(match[0])};", value)
+
+
 def import_blocks(findings: Sequence[Finding]) -> str:
-    """Import blocks for the findings that belong to one address and are not decided."""
+    """Import blocks for the findings that may be imported and that nothing else claims the address of.
+
+    A second object for one address is never among them: a person has to choose (rule 11).
+    """
+    addresses = Counter(finding.address for finding in findings if not finding.disposition)
     return "\n".join(
         f"import {{\n  to = {finding.address}\n  id = {hcl_string(finding.object.import_id)}\n}}\n"
         for finding in findings
-        if finding.address and finding.object and not finding.disposition
+        if finding.address and finding.object and "import" in finding.actions and addresses[finding.address] == 1
     )
 
 

@@ -1,0 +1,138 @@
+"""Where the state lies, from the backend file and the workspace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tfguard.engine.backend import StateLocation, locate_state, s3_state_key
+from tfguard.errors import InputError
+from tfguard.stores.s3_client import backend_client
+
+
+def initialised(folder: Path, kind: str, config: dict[str, object], data: str = ".terraform") -> None:
+    """Write the file that `init` leaves for a backend."""
+    (folder / data).mkdir(parents=True, exist_ok=True)
+    document = {"version": 3, "backend": {"type": kind, "config": config, "hash": 1}}
+    (folder / data / "terraform.tfstate").write_text(json.dumps(document))
+
+
+def located(folder: Path, state: str | None = None, **environ: str) -> StateLocation:
+    return locate_state(folder, environ, state)
+
+
+def test_without_a_backend_the_state_lies_in_the_folder(tmp_path: Path) -> None:
+    assert located(tmp_path).path == tmp_path / "terraform.tfstate"
+    assert located(tmp_path, TF_WORKSPACE="dev").path == tmp_path / "terraform.tfstate.d/dev/terraform.tfstate"
+
+
+def test_a_local_backend_names_file_and_folder(tmp_path: Path) -> None:
+    initialised(tmp_path, "local", {"path": "a/b.tfstate", "workspace_dir": "spaces"})
+    assert located(tmp_path).path == tmp_path / "a/b.tfstate"
+    assert located(tmp_path, TF_WORKSPACE="dev").path == tmp_path / "spaces/dev/terraform.tfstate"
+
+
+def test_the_state_flag_wins_over_a_local_backend_and_over_a_workspace(tmp_path: Path) -> None:
+    initialised(tmp_path, "local", {"path": None, "workspace_dir": None})
+    assert located(tmp_path).path == tmp_path / "terraform.tfstate"
+    assert located(tmp_path, "x.tfstate", TF_WORKSPACE="dev").path == tmp_path / "x.tfstate"
+
+
+def test_the_selected_workspace_and_the_data_folder_are_read(tmp_path: Path) -> None:
+    initialised(tmp_path, "s3", {"bucket": "b", "key": "k"}, data="data")
+    (tmp_path / "data/environment").write_text("dev\n")
+    assert located(tmp_path, TF_DATA_DIR="data").stack.location == "s3://b/env:/dev/k"
+    assert located(tmp_path, TF_DATA_DIR="data", TF_WORKSPACE="default").stack.location == "s3://b/k"
+
+
+@pytest.mark.parametrize(
+    ("settings", "workspace", "key"),
+    [
+        ({"key": "k"}, "default", "k"),
+        ({"key": "k"}, "dev", "env:/dev/k"),
+        ({"key": "k", "workspace_key_prefix": "spaces"}, "dev", "spaces/dev/k"),
+    ],
+)
+def test_the_key_of_a_workspace_in_s3(settings: dict[str, str], workspace: str, key: str) -> None:
+    assert s3_state_key(settings, workspace) == key
+
+
+def test_nested_blocks_and_lists_of_a_backend_are_flattened(tmp_path: Path) -> None:
+    config = {
+        "bucket": "b",
+        "key": "k",
+        "use_lockfile": True,
+        "max_retries": 3,
+        "profile": None,
+        "endpoints": {"s3": "http://127.0.0.1:1"},
+        "assume_role": [{"role_arn": "arn"}],
+        "shared_credentials_files": ["/one", "/two"],
+        "allowed_account_ids": [],
+    }
+    initialised(tmp_path, "s3", config)
+    assert located(tmp_path).settings == {
+        "bucket": "b",
+        "key": "k",
+        "use_lockfile": "true",
+        "max_retries": "3",
+        "endpoints.s3": "http://127.0.0.1:1",
+        "assume_role.role_arn": "arn",
+        "shared_credentials_files.0": "/one",
+        "shared_credentials_files.1": "/two",
+    }
+
+
+def test_the_records_are_reached_with_the_credentials_file_that_the_backend_lists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "keys").write_text("[default]\naws_access_key_id = listed\naws_secret_access_key = x\n")
+    config = {"bucket": "b", "key": "k", "region": "us-east-1", "shared_credentials_files": [str(tmp_path / "keys")]}
+    initialised(tmp_path, "s3", config)
+    client = backend_client(located(tmp_path).settings)
+    assert client._request_signer._credentials.access_key == "listed"
+
+
+def test_a_location_holds_no_credential(tmp_path: Path) -> None:
+    initialised(tmp_path, "http", {"address": "https://user:hunter2@host/state?token=hunter2", "password": "hunter2"})
+    found = located(tmp_path)
+    assert found.stack.location == "http:https://host/state"
+    assert "hunter2" not in repr(found)
+
+
+def test_what_the_backend_file_leaves_to_the_environment_is_read_there(tmp_path: Path) -> None:
+    initialised(tmp_path, "http", {"address": None})
+    assert located(tmp_path, TF_HTTP_ADDRESS="http://host/a").stack.location == "http:http://host/a"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("main.tf", 'terraform {\n  backend "s3" {\n  }\n}\n', "s3"),
+        ("main.tf", "terraform {\n  cloud {\n  }\n}\n", "cloud"),
+        ("main.tf.json", '{"terraform": {"backend": {"gcs": {}}}}', "gcs"),
+        ("main.tf.json", '{"terraform": [{"cloud": {}}]}', "cloud"),
+        ("main.tf", 'terraform {\n  backend "local" {\n  }\n}\n', "local"),
+    ],
+)
+def test_a_declared_backend_without_an_init_is_told(tmp_path: Path, name: str, text: str, kind: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=f"backend '{kind}'") as caught:
+        located(tmp_path)
+    assert "init" in caught.value.advice
+
+
+def test_a_backend_in_a_comment_is_none(tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text('# backend "s3" {\n/*\n backend "s3" {\n*/\n// cloud {\n')
+    assert located(tmp_path).stack.backend == "local"
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"version": 3'])
+def test_a_damaged_backend_file_is_told(tmp_path: Path, content: str) -> None:
+    (tmp_path / ".terraform").mkdir()
+    (tmp_path / ".terraform/terraform.tfstate").write_text(content)
+    with pytest.raises(InputError, match="damaged"):
+        located(tmp_path)

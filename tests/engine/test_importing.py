@@ -1,0 +1,152 @@
+"""Import blocks mean exactly one object, stay no longer than they must, and are read back without guessing."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfguard.engine.events import parse_line
+from tfguard.engine.importing import FILE, block, import_blocks, read_probe
+from tfguard.model.event import EngineEvent
+
+ADDRESS = 'aws_iam_role.app["a"]'
+PAIRS = [(ADDRESS, "app"), ("aws_vpc.main", "vpc-1")]
+
+
+def read_hcl(literal: str) -> str:
+    """What HCL reads in a quoted template that holds no expression; fails where one would begin."""
+    assert literal[0] == literal[-1] == '"'
+    body, out, at = literal[1:-1], [], 0
+    while at < len(body):
+        if body.startswith(("$${", "%%{"), at):
+            out.append(body[at + 1 : at + 3])
+            at += 3
+            continue
+        assert not body.startswith(("${", "%{"), at), "an expression begins"
+        assert body[at] not in '"\n\r', "the literal ends"
+        if body[at] == "\\":
+            out.append({"\\": "\\", '"': '"', "n": "\n", "r": "\r", "t": "\t"}[body[at + 1]])
+            at += 2
+            continue
+        out.append(body[at])
+        at += 1
+    return "".join(out)
+
+
+def id_in(text: str) -> str:
+    """The id of the one import block in `text`, as HCL reads it."""
+    (line,) = [line for line in text.split("\n") if line.startswith("  id = ")]
+    return read_hcl(line.removeprefix("  id = "))
+
+
+@pytest.mark.parametrize(
+    "import_id",
+    [
+        "app",
+        'a"b',
+        "${var.x}",
+        "%{ if true }",
+        "a\\b",
+        "two\nlines",
+        "tab\there",
+        "$${x}",
+        "$",
+        "%",
+        "é",
+        '"}\nresource',
+    ],
+)
+def test_an_import_block_means_exactly_the_id(import_id: str) -> None:
+    text = block(ADDRESS, import_id)
+    assert f"  to = {ADDRESS}\n" in text
+    assert id_in(text) == import_id
+
+
+@given(st.text(st.sampled_from('ab"\\$%{}\n\r\t'), max_size=12))
+def test_any_id_survives_the_block_and_never_leaves_its_quotes(import_id: str) -> None:
+    text = block("aws_vpc.main", import_id)
+    assert text.count("\n") == 4
+    assert id_in(text) == import_id
+
+
+def test_the_blocks_are_there_while_open_and_readable_by_the_owner_alone(tmp_path: Path) -> None:
+    with import_blocks(tmp_path, PAIRS) as path:
+        assert path == tmp_path / FILE
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        text = path.read_text()
+        assert all(block(*pair) in text for pair in PAIRS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_blocks_go_away_when_what_they_were_for_fails(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), import_blocks(tmp_path, PAIRS):
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_blocks_that_a_killed_import_left_are_replaced(tmp_path: Path) -> None:
+    with import_blocks(tmp_path, PAIRS) as path:
+        left = path.read_bytes()
+    path.write_bytes(left)
+    with import_blocks(tmp_path, [("aws_vpc.other", "vpc-9")]) as again:
+        assert "aws_iam_role" not in again.read_text()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", ["# mine\n", "", "\xff\xfe"])
+def test_a_file_of_that_name_that_is_not_tfguards_is_never_touched(tmp_path: Path, content: str) -> None:
+    (tmp_path / FILE).write_bytes(content.encode("latin-1"))
+    with pytest.raises(FileExistsError, match="not tfguard's"), import_blocks(tmp_path, PAIRS):
+        pytest.fail("it was opened")
+    assert (tmp_path / FILE).read_bytes() == content.encode("latin-1")
+
+
+def test_a_link_of_that_name_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / FILE).symlink_to(tmp_path / "target.tf")
+    with pytest.raises(OSError), import_blocks(tmp_path, PAIRS):
+        pytest.fail("it was opened")
+    assert not (tmp_path / "target.tf").exists()
+
+
+def planned(address: str, **change: object) -> EngineEvent:
+    """A planned change as the stream has it."""
+    resource = {"addr": address, "resource_type": "aws_iam_role"}
+    return parse_line(json.dumps({"type": "planned_change", "change": {"resource": resource, **change}}).encode())
+
+
+def error(summary: str, address: str | None = ADDRESS) -> EngineEvent:
+    """An error diagnostic."""
+    diagnostic = {"severity": "error", "summary": summary, "address": address}
+    return parse_line(json.dumps({"type": "diagnostic", "diagnostic": diagnostic}).encode())
+
+
+MISSING = error("Cannot import non-existent remote object")
+
+
+@pytest.mark.parametrize(
+    ("events", "exists"),
+    [
+        ([planned(ADDRESS, action="import", importing={"id": "app"})], True),
+        ([planned(ADDRESS, action="update", importing={"id": "app"})], True),
+        ([planned(ADDRESS, action="import", importing={})], True),
+        ([MISSING], False),
+        ([planned(ADDRESS, action="create")], None),
+        ([planned("aws_iam_role.other", action="import", importing={"id": "app"})], None),
+        ([error("AccessDenied")], None),
+        ([error("Error: Cannot import non-existent remote object, perhaps")], None),
+        ([error("Invalid provider configuration"), error("No value for required variable", None)], None),
+        ([], None),
+        ([parse_line(b"plain"), parse_line(b'{"type": "planned_change", "change": 3}')], None),
+    ],
+)
+def test_only_an_import_or_the_one_message_tells_whether_an_object_exists(
+    events: list[EngineEvent], exists: bool | None
+) -> None:
+    probe = read_probe(events, ADDRESS, "app")
+    assert (probe.exists, probe.import_id) == (exists, "app")
+    assert "app" in probe.detail

@@ -1,0 +1,99 @@
+"""A plan, reduced to what may be kept."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tfguard.catalog.loader import load_catalog
+from tfguard.engine.plan import parse_plan
+from tfguard.errors import InputError
+from tfguard.model.plan import Action, Plan
+
+CATALOG = load_catalog()
+
+
+def change(actions: list[str], address: str = "aws_iam_role.app", **more: object) -> dict[str, object]:
+    """One resource change of a plan."""
+    inner: dict[str, object] = {"actions": actions, "before": None, "after": {"name": "app"}, "after_sensitive": {}}
+    known = {key: more.pop(key) for key in list(more) if key not in ("mode", "deposed", "previous_address")}
+    provider = "registry.terraform.io/hashicorp/aws"
+    base = {"address": address, "mode": "managed", "type": "aws_iam_role", "provider_name": provider}
+    return {**base, **more, "change": {**inner, **known}}
+
+
+def plan(*changes: object, **more: object) -> Plan:
+    return parse_plan(json.dumps({"terraform_version": "1.11.4", "resource_changes": changes, **more}), "p", CATALOG)
+
+
+@pytest.mark.parametrize(
+    ("actions", "expected"),
+    [
+        (["create"], Action.CREATE),
+        (["update"], Action.UPDATE),
+        (["delete"], Action.DELETE),
+        (["delete", "create"], Action.REPLACE),
+        (["create", "delete"], Action.REPLACE),
+        (["forget"], Action.FORGET),
+        (["no-op"], Action.NOOP),
+        (["teleport"], Action.UPDATE),
+    ],
+)
+def test_actions_are_read_and_one_that_is_not_known_is_a_change(actions: list[str], expected: Action) -> None:
+    assert plan(change(actions)).changes[0].action is expected
+
+
+def test_identities_are_kept_and_nothing_that_is_marked_sensitive() -> None:
+    after = {"name": "app", "path": "/x/", "description": "hunter2"}
+    (kept,) = plan(change(["create"], after=after)).changes
+    assert kept.desired["name"] == "app"
+    assert "description" not in kept.desired
+    for mask in (True, {"name": True}):
+        assert "name" not in plan(change(["create"], after=after, after_sensitive=mask)).changes[0].desired
+
+
+def test_a_copy_of_a_sensitive_value_is_left_out_wherever_it_stands() -> None:
+    secret = change(["create"], "aws_iam_role.one", after={"name": "hunter2"}, after_sensitive={"name": True})
+    copy = change(["create"], "aws_iam_role.two", after={"name": "hunter2"})
+    found = plan(secret, copy)
+    assert [dict(kept.desired) for kept in found.changes] == [{}, {}]
+    assert "hunter2" in found.secrets
+    assert "hunter2" not in repr(found)
+
+
+def test_data_sources_are_no_steps_and_pure_imports_are() -> None:
+    found = plan(change(["read"], mode="data"), change(["no-op"], importing={"id": "app"}), change(["no-op"], "x.y"))
+    assert [kept.importing for kept in found.changing] == ["app"]
+
+
+@pytest.mark.parametrize(
+    ("more", "trivial"),
+    [
+        ({"applyable": True}, False),
+        ({"applyable": False}, True),
+        ({}, True),
+        ({"resource_drift": [{"address": "x.y"}]}, False),
+        ({"output_changes": {"o": {"actions": ["create"]}}}, False),
+        ({"output_changes": {"o": {"actions": ["no-op"]}}}, True),
+    ],
+)
+def test_a_plan_is_trivial_when_the_engine_says_so_or_when_it_changes_nothing(
+    more: dict[str, object], trivial: bool
+) -> None:
+    assert plan(**more).trivial is trivial
+    assert not plan(change(["create"])).trivial
+
+
+@pytest.mark.parametrize("output", ["", "{", "[]", '{"values": {}}'])
+def test_what_is_no_plan_is_refused(output: str) -> None:
+    with pytest.raises(InputError, match="p is not a plan"):
+        parse_plan(output, "p", CATALOG)
+
+
+def test_a_resource_in_a_module_finds_its_provider_configuration() -> None:
+    module = {"resources": [{"address": "aws_iam_role.app", "provider_config_key": "module.m:aws.eu"}]}
+    configuration = {"root_module": {"module_calls": {"m": {"module": module}}}}
+    address = 'module.m["a.b"].aws_iam_role.app["c.d"]'
+    (kept,) = plan(change(["create"], address), configuration=configuration).changes
+    assert kept.provider_key == "module.m:aws.eu"

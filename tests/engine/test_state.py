@@ -1,0 +1,90 @@
+"""The engine's state, reduced to identities; an unreadable one is never an empty one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tfguard.catalog.loader import load_catalog
+from tfguard.engine.state import parse_state, provider_key, read_state_file
+from tfguard.errors import EmptyStateError, InputError
+from tfguard.model.state import EMPTY_STATE
+
+CATALOG = load_catalog()
+AWS = 'provider["registry.terraform.io/hashicorp/aws"]'
+
+
+def state(*resources: object) -> bytes:
+    return json.dumps(
+        {"version": 4, "serial": 7, "lineage": "l", "outputs": {"b": {}, "a": {}}, "resources": resources}
+    ).encode()
+
+
+def resource(**changes: object) -> dict[str, object]:
+    base: dict[str, object] = {"mode": "managed", "type": "aws_iam_role", "name": "app", "provider": AWS}
+    return {**base, "instances": [{"attributes": {"name": "app", "arn": "arn:app", "description": "x"}}], **changes}
+
+
+def test_addresses_are_written_as_the_engine_writes_them() -> None:
+    instances = [{"index_key": 0}, {"index_key": 'a"b${c}'}, {"index_key": "x", "deposed": "1a2b"}]
+    found = parse_state(state(resource(module='module.m["k"]', instances=instances)), "here", CATALOG)
+    assert [held.address for held in found.instances] == [
+        'module.m["k"].aws_iam_role.app[0]',
+        'module.m["k"].aws_iam_role.app["a\\"b$${c}"]',
+        'module.m["k"].aws_iam_role.app["x"]',
+    ]
+    assert found.addresses == {held.address for held in found.instances[:2]}
+
+
+def test_only_identities_are_kept() -> None:
+    found = parse_state(state(resource()), "here", CATALOG)
+    assert (found.lineage, found.serial, found.outputs) == ("l", 7, ("a", "b"))
+    assert dict(found.instances[0].identity) == {"name": "app", "arn": "arn:app"}
+
+
+@pytest.mark.parametrize("path", [[{"type": "get_attr", "value": "name"}], [{"type": "get_attr", "value": "name"}, {}]])
+def test_a_sensitive_attribute_is_left_out(path: list[object]) -> None:
+    instance = {"attributes": {"name": "hunter2", "arn": "arn:app"}, "sensitive_attributes": [path]}
+    found = parse_state(state(resource(instances=[instance])), "here", CATALOG)
+    assert dict(found.instances[0].identity) == {"arn": "arn:app"}
+
+
+def test_tainted_objects_and_data_sources_are_told_apart() -> None:
+    found = parse_state(state(resource(instances=[{"status": "tainted"}]), resource(mode="data")), "here", CATALOG)
+    assert [held.tainted for held in found.instances] == [True]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (AWS, ("registry.terraform.io/hashicorp/aws", "aws")),
+        (f"{AWS}.eu", ("registry.terraform.io/hashicorp/aws", "aws.eu")),
+        (f"module.net.{AWS}.eu", ("registry.terraform.io/hashicorp/aws", "module.net:aws.eu")),
+        ("something else", ("something else", "")),
+    ],
+)
+def test_the_provider_configuration_is_named_as_a_plan_names_it(text: str, expected: tuple[str, str]) -> None:
+    assert provider_key(text) == expected
+
+
+@pytest.mark.parametrize(
+    "data", [b"{", state()[:-5], b"\xff\xfe", b"[]", b'{"version": 3}', b'{"encrypted_data": "x"}']
+)
+def test_an_unreadable_state_is_an_error(data: bytes) -> None:
+    with pytest.raises(InputError, match="the state at here cannot be read") as caught:
+        parse_state(data, "here", CATALOG)
+    assert not isinstance(caught.value, EmptyStateError)
+
+
+@pytest.mark.parametrize("data", [b"", b"\n"])
+def test_an_empty_file_is_an_error_of_its_own(data: bytes) -> None:
+    with pytest.raises(EmptyStateError):
+        parse_state(data, "here", CATALOG)
+
+
+def test_a_file_that_is_not_there_is_no_state(tmp_path: Path) -> None:
+    assert read_state_file(tmp_path / "none", CATALOG) is EMPTY_STATE
+    with pytest.raises(InputError, match="cannot be read"):
+        read_state_file(tmp_path, CATALOG)

@@ -1,0 +1,275 @@
+"""The record of one stack: written before, never forgotten, never overwritten, one holder at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tfguard.errors import CorruptRecordError, NewerRecordError, OpenOperationError, OperationAliveError
+from tfguard.flows.records import HEAD, LEDGER, Records
+from tfguard.model.disposition import Disposition, DispositionKind
+from tfguard.model.lease import Lease, Liveness, ProcessIdentity
+from tfguard.model.operation import (
+    Actor,
+    EngineInfo,
+    ErroredState,
+    Intent,
+    JournalEntry,
+    OperationStatus,
+    Outcome,
+    Result,
+    Stack,
+    Step,
+)
+from tfguard.model.plan import Action
+from tfguard.stores.local import LocalStore
+
+NOW = datetime(2025, 1, 1, tzinfo=UTC)
+STEP = Step("aws_iam_role.app", "aws_iam_role", "aws", Action.CREATE)
+
+
+@dataclass
+class FixedClock:
+    """A clock that a test moves."""
+
+    time: datetime = NOW
+
+    def now(self) -> datetime:
+        return self.time
+
+    def sleep(self, seconds: float) -> bool:
+        self.time += timedelta(seconds=seconds)
+        return True
+
+
+@dataclass
+class OneHost:
+    """A host on which a test says who lives."""
+
+    living: Liveness = Liveness.GONE
+
+    def actor(self) -> Actor:
+        return Actor("me", "here")
+
+    def lease(self, intent: Intent, now: datetime, expires_at: datetime) -> Lease:
+        actor, me = intent.actor, ProcessIdentity(1, 1)
+        return Lease(intent.operation_id, actor.user, actor.host, "", me, None, None, now, expires_at)
+
+    def liveness(self, lease: Lease, now: datetime) -> Liveness:  # noqa: ARG002 (the port's signature)
+        return self.living
+
+
+@dataclass
+class Heard:
+    """A console that keeps what it was told."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    def warn(self, text: str) -> None:
+        self.lines.append(text)
+
+    def confirm(self, question: str) -> bool:  # noqa: ARG002 (the port's signature)
+        return False
+
+
+@pytest.fixture
+def host() -> OneHost:
+    return OneHost()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    return LocalStore(tmp_path / "record")
+
+
+@pytest.fixture
+def records(store: LocalStore, host: OneHost) -> Records:
+    return Records(store, FixedClock(), host)
+
+
+def intent(operation_id: str = "01A") -> Intent:
+    stack = Stack("local", "/s/terraform.tfstate", "default", "/s")
+    actor = Actor("me", "here")
+    return Intent(
+        operation_id, "apply", ("apply",), stack, EngineInfo("terraform", "1.11.4"), actor, NOW, "", 0, (STEP,)
+    )
+
+
+def result(outcome: Outcome, operation_id: str = "01A") -> Result:
+    return Result(operation_id, OperationStatus.OK, NOW, (replace(STEP, outcome=outcome),))
+
+
+def test_an_operation_is_open_from_its_intent_on(records: Records) -> None:
+    records.begin(intent(), ())
+    head = records.head()
+    assert (head.current, head.open_operations) == ("01A", ("01A",))
+    assert head.lease is not None
+    assert records.operation("01A").open
+
+
+@pytest.mark.parametrize(
+    ("outcome", "opened"),
+    [
+        (Outcome.RECORDED, ()),
+        (Outcome.ABSENT, ()),
+        (Outcome.TAINTED, ()),
+        (Outcome.UNKNOWN, ("01A",)),
+        (Outcome.ORPHANED, ("01A",)),
+        (Outcome.DUPLICATED, ("01A",)),
+    ],
+)
+def test_the_outcome_closes_the_operation_or_keeps_it_open(
+    records: Records, outcome: Outcome, opened: tuple[str, ...]
+) -> None:
+    records.begin(intent(), ())
+    records.finish(result(outcome))
+    assert records.head().open_operations == opened
+    assert records.head().lease is None
+
+
+def test_a_state_that_was_not_saved_keeps_the_operation_open(records: Records) -> None:
+    records.begin(intent(), ())
+    lost = ErroredState("/s/errored.tfstate", None, "l", 2)
+    records.finish(replace(result(Outcome.RECORDED), errored_state=lost))
+    assert records.head().open_operations == ("01A",)
+    records.finish(replace(result(Outcome.RECORDED), errored_state=replace(lost, pushed=True)))
+    assert records.head().open_operations == ()
+
+
+@pytest.mark.parametrize("living", [Liveness.ALIVE, Liveness.ENGINE_ALONE])
+def test_a_second_run_is_refused_while_the_first_lives_and_leaves_no_open_operation(
+    records: Records, host: OneHost, living: Liveness
+) -> None:
+    records.begin(intent(), ())
+    host.living = living
+    with pytest.raises(OperationAliveError) as caught:
+        records.begin(intent("01B"), ("01A",))
+    assert caught.value.exit_code == 12
+    refused = records.operation("01B")
+    assert not refused.open
+    assert refused.result is not None
+    assert refused.result.status is OperationStatus.CANCELLED
+    assert records.head().open_operations == ("01A",)
+
+
+def test_an_operation_that_was_opened_meanwhile_stands_in_the_way(records: Records) -> None:
+    records.begin(intent(), ())
+    with pytest.raises(OpenOperationError):
+        records.begin(intent("01B"), ())
+    records.begin(intent("01C"), ("01A",))
+    assert records.head().open_operations == ("01A", "01C")
+
+
+def test_an_intent_is_never_overwritten(records: Records, store: LocalStore) -> None:
+    records.begin(intent(), ())
+    before = store.read("operations/01A/intent.json")
+    with pytest.raises(Exception, match="written by another run"):
+        records.begin(replace(intent(), command="destroy"), ("01A",))
+    assert store.read("operations/01A/intent.json") == before
+
+
+def test_the_lease_of_another_run_is_not_renewed(records: Records) -> None:
+    records.begin(intent(), ())
+    assert records.renew("01A", ProcessIdentity(7, 8))
+    lease = records.head().lease
+    assert lease is not None
+    assert lease.engine == ProcessIdentity(7, 8)
+    assert not records.renew("01B")
+
+
+def test_lines_that_were_cut_in_a_journal_are_counted(records: Records, store: LocalStore) -> None:
+    records.begin(intent(), ())
+    records.journal("01A", [JournalEntry(NOW, "apply_start", STEP.address, "create")])
+    store.append("operations/01A/events.jsonl", b'{"v":1,"at":"2025')
+    records.journal("01A", [JournalEntry(NOW, "apply_complete", STEP.address, "create")])
+    found = records.operation("01A")
+    assert [entry.kind for entry in found.journal] == ["apply_start", "apply_complete"]
+    assert found.journal_cut == 1
+
+
+@pytest.mark.parametrize("name", ["intent.json", "outcome.json", "events.jsonl"])
+def test_an_error_names_the_document_that_is_damaged(records: Records, store: LocalStore, name: str) -> None:
+    records.begin(intent(), ())
+    records.finish(result(Outcome.RECORDED))
+    _damage(store, f"operations/01A/{name}", b'{"v": "x"}\n')
+    with pytest.raises(CorruptRecordError, match=name):
+        records.operation("01A")
+
+
+def test_damage_is_set_aside_but_never_that_of_an_intent(records: Records, store: LocalStore) -> None:
+    records.begin(intent(), ())
+    records.finish(result(Outcome.ORPHANED))
+    for name in ("operations/01A/outcome.json", "operations/01A/events.jsonl", LEDGER):
+        _damage(store, name, b'{"v": "x"}\n')
+    heard = Heard()
+    records.set_damage_aside("01A", heard)
+    assert len(heard.lines) == 3
+    assert all("unreadable-1" in line for line in heard.lines)
+    assert records.operation("01A").result is None
+    assert records.dispositions() == ()
+    _damage(store, "operations/01A/intent.json", b"{")
+    records.set_damage_aside("01A", heard)
+    blob = store.read("operations/01A/intent.json")
+    assert blob is not None
+    assert blob.data == b"{"
+
+
+def test_a_sound_record_is_not_set_aside(records: Records, store: LocalStore) -> None:
+    records.begin(intent(), ())
+    before = list(store.names(""))
+    records.set_damage_aside("01A", Heard())
+    assert not records.rebuild_head(Heard())
+    assert list(store.names("")) == before
+
+
+def test_a_damaged_head_is_kept_and_made_anew_from_the_operations(records: Records, store: LocalStore) -> None:
+    for operation_id, outcome in (("01A", Outcome.RECORDED), ("01B", Outcome.ORPHANED), ("01C", Outcome.ABSENT)):
+        records.begin(intent(operation_id), ("01B",))
+        records.finish(result(outcome, operation_id))
+    _damage(store, HEAD, b"{")
+    with pytest.raises(CorruptRecordError):
+        records.begin(intent("01D"), ())
+    heard = Heard()
+    assert records.rebuild_head(heard)
+    assert (records.head().current, records.head().open_operations) == ("01D", ("01B",))
+    kept = store.read(f"{HEAD}.unreadable-1")
+    assert kept is not None
+    assert kept.data == b"{"
+
+
+def test_a_newer_head_is_not_touched(records: Records, store: LocalStore) -> None:
+    records.begin(intent(), ())
+    blob = store.read(HEAD)
+    assert blob is not None
+    _damage(store, HEAD, blob.data.replace(b"tfguard.head/v1", b"tfguard.head/v2"))
+    for change in (lambda: records.rebuild_head(Heard()), lambda: records.begin(intent("01B"), ("01A",))):
+        with pytest.raises(NewerRecordError):
+            change()
+    after = store.read(HEAD)
+    assert after is not None
+    assert b"head/v2" in after.data
+
+
+def test_a_file_is_rescued_once_and_found_again(records: Records) -> None:
+    records.begin(intent(), ())
+    assert records.rescued("01A", "errored.tfstate") is None
+    where = records.rescue("01A", "errored.tfstate", b"state")
+    assert records.rescue("01A", "errored.tfstate", b"state") == where
+    assert records.rescued("01A", "errored.tfstate") == b"state"
+
+
+def test_decisions_are_added_and_kept_in_order(records: Records) -> None:
+    for finding in ("o-1", "o-2"):
+        records.decide([Disposition(finding, DispositionKind.IMPORT, NOW, "me@here", "why", "01A")])
+    assert [entry.finding_id for entry in records.dispositions()] == ["o-1", "o-2"]
+
+
+def _damage(store: LocalStore, name: str, data: bytes) -> None:
+    blob = store.read(name)
+    store.replace(name, data, blob.version if blob else None)

@@ -1,0 +1,274 @@
+"""May this plan adopt, what to run next, and which findings and gaps operations leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from scene import ACCOUNT, AWS, END, START, baseline, role, step, vpc
+
+from tfguard.model.disposition import Disposition, DispositionKind
+from tfguard.model.engine import EngineInfo
+from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
+from tfguard.model.finding import Verdict
+from tfguard.model.inventory import CloudObject
+from tfguard.model.operation import (
+    Actor,
+    ErroredState,
+    Intent,
+    ObservedObject,
+    Operation,
+    OperationStatus,
+    Outcome,
+    Result,
+    Stack,
+    Step,
+)
+from tfguard.model.plan import Action, Plan, PlannedChange
+from tfguard.reconcile.adoption import objections, updates
+from tfguard.reconcile.advice import next_actions
+from tfguard.reconcile.findings import coverage_of, findings_of, summary_of
+from tfguard.reconcile.outcomes import observe, with_finding
+
+ROLE, OTHER = "aws_iam_role.app", "aws_vpc.main"
+WANTED = {ROLE: "app"}
+
+
+def change(address: str, action: Action, **fields: object) -> PlannedChange:
+    """One planned change."""
+    return PlannedChange(address, address.split(".", maxsplit=1)[0], AWS, action, **fields)  # type: ignore[arg-type]
+
+
+def plan(*changes: PlannedChange) -> Plan:
+    """A plan of these changes."""
+    return Plan("1.11.4", changes)
+
+
+IMPORT = change(ROLE, Action.NOOP, importing="app")
+
+
+@pytest.mark.parametrize(
+    "allowed",
+    [
+        plan(IMPORT),
+        plan(change(ROLE, Action.UPDATE, importing="app")),
+        plan(change(ROLE, Action.NOOP, importing="")),  # an import by identity has no id
+        plan(IMPORT, change(OTHER, Action.NOOP)),
+        plan(IMPORT, change("data.aws_vpc.d", Action.READ)),
+    ],
+)
+def test_a_plan_that_imports_and_touches_nothing_else_may_be_applied(allowed: Plan) -> None:
+    assert objections(allowed, WANTED) == ()
+
+
+@pytest.mark.parametrize("action", [action for action in Action if action not in (Action.NOOP, Action.READ)])
+def test_a_plan_that_touches_anything_else_may_not_be_applied(action: Action) -> None:
+    (line,) = objections(plan(IMPORT, change(OTHER, action)), WANTED)
+    assert (OTHER in line, action.value in line) == (True, True)
+
+
+@pytest.mark.parametrize("action", [Action.CREATE, Action.DELETE, Action.REPLACE, Action.FORGET])
+def test_a_plan_that_would_delete_or_replace_what_is_adopted_may_not_be_applied(action: Action) -> None:
+    assert objections(plan(change(ROLE, action, importing="app")), WANTED)
+    assert objections(plan(IMPORT, change(ROLE, action, deposed="0a1b2c3d")), WANTED)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (plan(), "does not import"),
+        (plan(change(ROLE, Action.NOOP)), "does not import"),
+        (plan(change(ROLE, Action.UPDATE)), "does not import"),
+        (plan(change(ROLE, Action.NOOP, importing="another")), "another object, another"),
+        (plan(IMPORT, change(OTHER, Action.NOOP, importing="vpc-1")), "also"),
+    ],
+)
+def test_a_plan_that_does_not_import_just_what_was_asked_for_may_not_be_applied(given: Plan, words: str) -> None:
+    assert any(words in line for line in objections(given, WANTED))
+
+
+def test_what_is_updated_in_place_is_told() -> None:
+    assert updates(plan(change(ROLE, Action.UPDATE, importing="app"), change(OTHER, Action.NOOP))) == (ROLE,)
+
+
+# --- operations ---
+
+
+def operation(*steps: Step, id_: str = "01A", finished: bool = True, **result: object) -> Operation:
+    """An operation with these steps as its result has them."""
+    intent = Intent(
+        id_,
+        "apply",
+        (),
+        Stack("local", "terraform.tfstate", "default", "."),
+        EngineInfo("terraform", "1.11.4"),
+        Actor("me", "host"),
+        START,
+        "lineage",
+        3,
+        tuple(replace(one, outcome=None, observed=(), evidence=()) for one in steps),
+        baseline=(baseline("aws_iam_role"), baseline("aws_vpc"), replace(baseline("aws_vpc"), provider_key="aws.eu")),
+    )
+    done = Result(id_, OperationStatus.ERROR, END, steps, exit_code=1, **result)  # type: ignore[arg-type]
+    return Operation(intent, done if finished else None)
+
+
+def stray(found: CloudObject, *addresses: str, **fields: object) -> ObservedObject:
+    """An object that no state knows, with its finding."""
+    seen = observe(found, in_state=False, confidence=Confidence.CERTAIN)
+    return with_finding(replace(seen, addresses=addresses, **fields))  # type: ignore[arg-type]
+
+
+def left(address: str, outcome: Outcome, *observed: ObservedObject, **fields: object) -> Step:
+    """A concluded step."""
+    evidence = (Evidence(EvidenceKind.DESIRED_IDENTITY, "name = app"),)
+    return replace(step(address), outcome=outcome, observed=observed, evidence=evidence, **fields)  # type: ignore[arg-type]
+
+
+ORPHAN = stray(role(), ROLE)
+ORPHANED = left(ROLE, Outcome.ORPHANED, ORPHAN)
+ID = ORPHAN.finding_id
+IN_STATE = observe(vpc("vpc-0"), in_state=True, confidence=Confidence.CERTAIN)
+ERRORED = ErroredState("errored.tfstate", None, "lineage", 4)
+
+
+@pytest.mark.parametrize(
+    ("given", "commands"),
+    [
+        (operation(), ()),
+        (operation(left(ROLE, Outcome.RECORDED)), ()),
+        (operation(left(ROLE, Outcome.ABSENT)), ()),
+        (operation(left(ROLE, Outcome.TAINTED)), ()),
+        (operation(ORPHANED), (f"tfguard import --orphan {ID}",)),
+        (operation(replace(ORPHANED, disposition="retain")), ()),
+        (operation(replace(ORPHANED, action=Action.DELETE)), ("tfguard orphans list",)),
+        (operation(left(ROLE, Outcome.UNKNOWN)), ("tfguard recover",)),
+        (operation(left(ROLE, Outcome.UNKNOWN, ORPHAN)), ("tfguard orphans list",)),
+        (operation(left(OTHER, Outcome.DUPLICATED, IN_STATE, stray(vpc("vpc-1"), OTHER))), ("tfguard orphans list",)),
+        (operation(left(ROLE, Outcome.ORPHANED, stray(role(), ROLE, "aws_iam_role.b"))), ("tfguard orphans list",)),
+        (operation(left(ROLE, Outcome.ORPHANED)), ("tfguard recover",)),
+        (operation(ORPHANED, finished=False), ("tfguard recover",)),
+        (operation(ORPHANED, errored_state=ERRORED), ("tfguard recover",)),
+        (operation(left(ROLE, Outcome.RECORDED), errored_state=ERRORED), ("tfguard recover",)),
+        (operation(left(ROLE, Outcome.RECORDED), errored_state=replace(ERRORED, pushed=True)), ()),
+        (operation(left(ROLE, Outcome.UNKNOWN), left(OTHER, Outcome.UNKNOWN)), ("tfguard recover",)),
+        (
+            operation(left(OTHER, Outcome.UNKNOWN), ORPHANED),
+            ("tfguard recover", f"tfguard import --orphan {ID}"),
+        ),
+    ],
+)
+def test_the_next_commands_are_exact_and_said_once(given: Operation, commands: tuple[str, ...]) -> None:
+    assert next_actions(given) == commands
+    assert bool(commands) is given.open
+
+
+def test_the_next_command_is_called_as_this_one_was() -> None:
+    assert next_actions(operation(ORPHANED), "tfguard -chdir=a") == (f"tfguard -chdir=a import --orphan {ID}",)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "verdict", "actions"),
+    [
+        (Outcome.ORPHANED, Verdict.ORPHANED, ("import",)),
+        (Outcome.DUPLICATED, Verdict.DUPLICATED, ()),
+        (Outcome.UNKNOWN, Verdict.UNKNOWN, ()),
+    ],
+)
+def test_each_stray_object_is_a_finding(outcome: Outcome, verdict: Verdict, actions: tuple[str, ...]) -> None:
+    (finding,) = findings_of([operation(left(ROLE, outcome, IN_STATE, ORPHAN))], [])
+    assert (finding.id, finding.verdict, finding.address, finding.actions) == (ID, verdict, ROLE, actions)
+    assert finding.id == role().finding_id
+    assert finding.object is not None
+    assert finding.object.key == role().key
+    assert EvidenceKind.OPERATION in {item.kind for item in finding.evidence}
+
+
+@pytest.mark.parametrize("outcome", [Outcome.RECORDED, Outcome.TAINTED, Outcome.ABSENT, None])
+def test_a_step_that_is_settled_leaves_no_finding(outcome: Outcome | None) -> None:
+    assert findings_of([operation(replace(ORPHANED, outcome=outcome))], []) == ()
+
+
+def test_an_older_object_that_the_run_did_not_make_is_no_finding() -> None:
+    older = observe(role(), in_state=False, confidence=Confidence.CERTAIN)
+    assert findings_of([operation(left(ROLE, Outcome.UNKNOWN, older))], []) == ()
+
+
+def test_an_object_of_several_addresses_is_one_finding_that_chooses_none() -> None:
+    addresses = ("aws_vpc.main[0]", "aws_vpc.main[1]")
+    steps = [left(address, Outcome.ORPHANED, stray(vpc("vpc-1"), *addresses)) for address in addresses]
+    (finding,) = findings_of([operation(*steps)], [])
+    assert (finding.address, finding.addresses) == (None, addresses)
+
+
+def test_a_decided_finding_carries_its_decision_and_is_not_counted() -> None:
+    decision = Disposition(ID or "", DispositionKind.RETAIN, END, "me@host", "needed", "01B")
+    found = findings_of([operation(ORPHANED, left(OTHER, Outcome.DUPLICATED, stray(vpc("vpc-1"), OTHER)))], [decision])
+    assert [finding.disposition for finding in found] == [decision, None]
+    assert found[0].actions == ()
+    assert summary_of(found) == {"duplicated": 1}
+
+
+def test_an_object_that_two_operations_saw_is_one_finding_of_the_newer() -> None:
+    (finding,) = findings_of([operation(ORPHANED), operation(ORPHANED, id_="01B")], [])
+    assert finding.operation_id == "01B"
+
+
+def test_a_finding_never_leaves_the_account_and_region_of_its_object() -> None:
+    found = findings_of([operation(ORPHANED, left(OTHER, Outcome.UNKNOWN, stray(vpc("vpc-1"), OTHER)))], [])
+    assert [(one.object.account, one.object.region) for one in found if one.object] == [
+        (ACCOUNT, "global"),
+        (ACCOUNT, "eu-west-1"),
+    ]
+
+
+# --- coverage ---
+
+
+def gaps(*operations: Operation) -> Mapping[str, str]:
+    """The gaps by scope."""
+    return {gap.scope: gap.reason for gap in coverage_of(operations).gaps}
+
+
+def test_a_look_without_a_gap_is_complete_and_counts_its_types() -> None:
+    coverage = coverage_of([operation(left(ROLE, Outcome.RECORDED))])
+    assert (coverage.complete, coverage.types_listed) == (True, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "scope", "reason"),
+    [
+        ("aws 1 eu-west-1 aws_vpc: AccessDenied", "aws 1 eu-west-1 aws_vpc", "AccessDenied"),
+        ("aws 1 eu-west-1 aws_vpc: ListVpcs: AccessDenied", "aws 1 eu-west-1 aws_vpc", "ListVpcs: AccessDenied"),
+        ("nothing was looked up", "nothing was looked up", "not looked at"),
+    ],
+)
+def test_a_refused_list_is_a_gap_with_its_whole_reason(text: str, scope: str, reason: str) -> None:
+    assert gaps(operation(left(ROLE, Outcome.RECORDED), gaps=(text,))) == {scope: reason}
+
+
+def test_an_operation_that_was_not_looked_up_is_a_gap() -> None:
+    assert "recover" in gaps(operation(finished=False))["operation 01A"]
+
+
+@pytest.mark.parametrize("outcome", [Outcome.UNKNOWN, Outcome.ORPHANED, Outcome.DUPLICATED])
+def test_an_open_step_that_no_finding_stands_for_is_a_gap(outcome: Outcome) -> None:
+    assert gaps(operation(left(ROLE, outcome))) == {ROLE: "name = app"}
+    assert gaps(operation(left(ROLE, outcome, IN_STATE))) == {ROLE: "name = app"}
+    assert gaps(operation(left(ROLE, outcome, ORPHAN))) == {}
+    assert gaps(operation(left(ROLE, outcome, disposition="confirmed-absent"))) == {}
+
+
+def test_the_gaps_of_two_operations_on_one_address_are_both_told() -> None:
+    first = operation(left(ROLE, Outcome.UNKNOWN))
+    second = operation(replace(left(ROLE, Outcome.UNKNOWN), evidence=()), id_="01B")
+    assert [gap.reason for gap in coverage_of([first, second]).gaps] == ["name = app", "not looked up"]
+
+
+def test_every_operation_that_is_open_shows_in_findings_gaps_or_errored_state() -> None:
+    for outcome in Outcome:
+        for observed in ((), (ORPHAN,), (IN_STATE,)):
+            one = operation(left(ROLE, outcome, *observed))
+            told = bool(findings_of([one], []) or coverage_of([one]).gaps)
+            assert told or not one.open
