@@ -12,7 +12,8 @@ from tfguard.model.inventory import CloudObject, Gap, Listing, Scope
 from tfguard.model.operation import BaselineEntry, Step, StepStatus
 from tfguard.model.plan import Action
 from tfguard.model.state import StateInstance, StateSnapshot
-from tfguard.reconcile.outcomes import ListingKey, Look, conclude
+from tfguard.reconcile.look import ListingKey, Look
+from tfguard.reconcile.outcomes import conclude
 
 CATALOG = load_catalog()
 AWS = "registry.terraform.io/hashicorp/aws"

@@ -29,7 +29,7 @@ from tfguard.model.plan import Action, Plan, PlannedChange
 from tfguard.reconcile.adoption import objections, updates
 from tfguard.reconcile.advice import next_actions
 from tfguard.reconcile.findings import coverage_of, findings_of, summary_of
-from tfguard.reconcile.outcomes import observe, with_finding
+from tfguard.reconcile.marks import observe, with_finding
 
 ROLE, OTHER = "aws_iam_role.app", "aws_vpc.main"
 WANTED = {ROLE: "app"}
@@ -272,3 +272,14 @@ def test_every_operation_that_is_open_shows_in_findings_gaps_or_errored_state() 
             one = operation(left(ROLE, outcome, *observed))
             told = bool(findings_of([one], []) or coverage_of([one]).gaps)
             assert told or not one.open
+
+
+def test_a_step_that_nobody_can_look_up_is_handed_to_a_person_with_a_quoted_address() -> None:
+    lost = replace(
+        left('aws_lambda_function.f["a b"]', Outcome.UNKNOWN),
+        evidence=(Evidence(EvidenceKind.NOT_LOOKED_FOR, "the catalogue cannot list aws_lambda_function"),),
+    )
+    assert next_actions(operation(lost)) == (
+        "tfguard import 'aws_lambda_function.f[\"a b\"]' ID",
+        "tfguard recover --confirm-absent 'aws_lambda_function.f[\"a b\"]' --reason TEXT",
+    )

@@ -32,8 +32,9 @@ from tfguard.model.inventory import CloudObject
 from tfguard.model.operation import Outcome, Step, StepStatus
 from tfguard.model.plan import Action
 from tfguard.ports import ImportProbe
+from tfguard.reconcile.look import Look, listing_key
 from tfguard.reconcile.matching import same_object
-from tfguard.reconcile.outcomes import Look, conclude, listing_key
+from tfguard.reconcile.outcomes import conclude
 
 few = settings(max_examples=50, deadline=None)
 

@@ -36,7 +36,8 @@ from tfguard.model.inventory import CloudObject
 from tfguard.model.operation import Outcome, Step, StepStatus
 from tfguard.model.plan import Action
 from tfguard.ports import ImportProbe
-from tfguard.reconcile.outcomes import Look, conclude, listings_for
+from tfguard.reconcile.look import Look, listings_for
+from tfguard.reconcile.outcomes import conclude
 
 ROLE = step("aws_iam_role.app", desired={"name": "app"})
 VPC = step("aws_vpc.main", desired={"cidr_block": "10.0.0.0/16", "tags.Name": "main"})
@@ -117,7 +118,7 @@ def test_no_other_failure_shortens_the_grace(failure: Failure) -> None:
 
 def test_a_type_that_no_listing_answers_for_is_unknown_for_ever() -> None:
     unheard = concluded(step("aws_lambda_function.f"), look(now=AFTER + timedelta(days=9)))
-    assert (unheard.outcome, kinds(unheard)) == (Outcome.UNKNOWN, {EvidenceKind.GAP})
+    assert (unheard.outcome, kinds(unheard)) == (Outcome.UNKNOWN, {EvidenceKind.NOT_LOOKED_FOR})
 
 
 def test_a_provider_that_keeps_objects_in_the_state_alone_has_none_elsewhere() -> None:

@@ -1,0 +1,1 @@
+"""What tfguard does, through ports alone."""

@@ -17,13 +17,15 @@ from tfguard.model.plan import Plan, PlannedChange, ProviderConfig
 from tfguard.model.secrets import is_secret
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import Clock, Console, ImportProbe, Inventory
-from tfguard.reconcile.outcomes import ListingKey, Look, conclude, listings_for
+from tfguard.reconcile.look import ListingKey, Look, listings_for
+from tfguard.reconcile.outcomes import conclude
 
 _AT_ONCE = 8
 _BASELINE_SECONDS = 60.0
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 10.0
 _MOST_PROBES = 5
+_NO_ANSWER = (EvidenceKind.GAP, EvidenceKind.NOT_LOOKED_FOR)
 
 # A profile or a role in tfguard.yaml says who asks; keys in the configuration that the plan does not carry do not then.
 _OTHER_IDENTITY = frozenset({"profile", "assume_role.role_arn"})
@@ -238,7 +240,7 @@ def verify(run: Run, around: Surroundings, patient: bool) -> Verdict:
 
 def _may_settle(step: Step) -> bool:
     """Whether waiting can turn this unknown into something: a lagging list can, a refused one or candidates cannot."""
-    final = {EvidenceKind.GAP, EvidenceKind.SEVERAL_CANDIDATES} & {evidence.kind for evidence in step.evidence}
+    final = {*_NO_ANSWER, EvidenceKind.SEVERAL_CANDIDATES} & {evidence.kind for evidence in step.evidence}
     return step.outcome is Outcome.UNKNOWN and not final and not step.observed
 
 
@@ -305,7 +307,7 @@ def _probes(run: Run, steps: Sequence[Step], catalog: Catalog) -> Mapping[str, I
         return {}
     found: dict[str, ImportProbe] = {}
     for step in steps:
-        refused = step.outcome is Outcome.UNKNOWN and any(e.kind is EvidenceKind.GAP for e in step.evidence)
+        refused = step.outcome is Outcome.UNKNOWN and any(e.kind in _NO_ANSWER for e in step.evidence)
         import_id = desired_import_id(step, catalog)
         if refused and step.action.creates and import_id and len(found) < _MOST_PROBES:
             found[step.address] = run.probe(step, import_id)

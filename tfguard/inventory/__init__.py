@@ -1,0 +1,1 @@
+"""What exists at a cloud: one module each."""

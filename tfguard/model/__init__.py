@@ -1,0 +1,1 @@
+"""Frozen types and closed sets; no input or output."""

@@ -31,6 +31,7 @@ class EvidenceKind(StrEnum):
     EXISTED_BEFORE = "existed-before"
     SEVERAL_CANDIDATES = "several-candidates"
     GAP = "gap"
+    NOT_LOOKED_FOR = "cannot-be-looked-up"
     OPERATION = "operation"
     ERRORED_STATE = "errored-state"
     REMOVED_FROM_STATE = "removed-from-state"

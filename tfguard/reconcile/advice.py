@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+
+from tfguard.model.evidence import EvidenceKind
 from tfguard.model.operation import Operation, Outcome, Step
 
 
@@ -22,4 +25,8 @@ def _for_step(step: Step, command: str) -> tuple[str, ...]:
         return (f"{command} import --orphan {strays[0].finding_id}",)
     if strays:
         return (f"{command} orphans list",)
+    if any(item.kind in (EvidenceKind.NOT_LOOKED_FOR, EvidenceKind.SEVERAL_CANDIDATES) for item in step.evidence):
+        # No later look will tell more: a person has to, with the engine's own import or with their word.
+        address = shlex.quote(step.address)
+        return (f"{command} import {address} ID", f"{command} recover --confirm-absent {address} --reason TEXT")
     return (f"{command} recover",)

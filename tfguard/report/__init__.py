@@ -1,0 +1,1 @@
+"""One function a format: types in, text out; nothing is printed here."""

@@ -1,0 +1,1 @@
+"""Versioned documents to types and back."""
