@@ -71,11 +71,15 @@ def test_a_folder_whose_holder_cannot_be_read_is_left_alone(tmp_path: Path, cont
     assert first.exists()
 
 
-def test_a_folder_without_a_holder_is_swept_away_and_what_is_no_folder_is_not(tmp_path: Path) -> None:
+def test_an_old_folder_without_a_holder_is_swept_away_and_a_new_one_and_what_is_no_folder_are_not(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "01A").mkdir()
+    os.utime(tmp_path / "01A", (0, 0))
+    (tmp_path / "01C").mkdir()
     (tmp_path / "note").write_text("mine")
     opened(tmp_path, "01B")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["01B", "note"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["01B", "01C", "note"]
 
 
 def test_nothing_behind_a_link_is_swept_away(tmp_path: Path) -> None:

@@ -4,45 +4,36 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from tfguard.errors import InputError, InterruptedRunError, OpenOperationError, TfguardError
+from tfguard.errors import InterruptedRunError
 from tfguard.flows.context import StackContext
-from tfguard.flows.errored import unpushed_errored_state
+from tfguard.flows.open_operations import settle_open_operations
 from tfguard.flows.run_folder import discard_run_folder, open_run_folder
 from tfguard.flows.run_journal import RunJournal
-from tfguard.flows.settle import Settling, settle
+from tfguard.flows.stocktaking import Ran, take_stock
 from tfguard.flows.verify import (
     Looking,
-    Run,
-    Verdict,
     baseline_entries,
     baseline_keys,
     planned_steps,
     recorded_providers,
-    verify,
 )
 from tfguard.model.config import OnGap
-from tfguard.model.evidence import Evidence, EvidenceKind
 from tfguard.model.ids import new_operation_id
 from tfguard.model.operation import (
     BaselineEntry,
     Intent,
     Operation,
-    OperationStatus,
-    Outcome,
-    Result,
     Step,
 )
 from tfguard.model.plan import Plan
 from tfguard.model.request import Approval, ChangeRequest
 from tfguard.model.state import StateSnapshot
-from tfguard.ports import ApplyExit
 
 _BASELINE_SECONDS = 60.0
 _EXIT_GAP = 14
-_DEADLY_SIGNALS = frozenset({2, 6, 9, 11, 13, 15})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +79,7 @@ def guard(
     afterwards it returns, with the engine's own exit code.
     """
     context.records.refuse_if_alive()
-    accepted = open_operations_allow(context, request, options)
+    accepted = settle_open_operations(context, options.on_gap, options.reason, request.variables)
     operation_id = new_operation_id(context.clock.now())
     directory = open_run_folder(folder, operation_id, context.host, context.records.head().open_operations)
     try:
@@ -103,48 +94,6 @@ def guard(
         return apply_prepared(context, prepared, argv, options)
     finally:
         discard_run_folder(directory, operation_id)
-
-
-def open_operations_allow(context: StackContext, request: ChangeRequest, options: GuardOptions) -> tuple[str, ...]:
-    """Settle what an earlier run left open; the ids of open operations that this run goes on beside.
-
-    Raises `OpenOperationError` when something stays open and the user did not say to ignore it (--on-gap).
-    """
-    opened = context.records.head().open_operations
-    if not opened:
-        return ()
-    if options.on_gap is OnGap.IGNORE:
-        context.console.warn(f"operation {opened[-1]} stays open and is ignored: {options.reason}")
-        return opened
-    if options.on_gap is OnGap.RECONCILE:
-        how = Settling(arguments=request.variables)
-        remaining = [op for op in context.records.open_operations() if settle(context, op, how).open]
-        if not remaining:
-            return ()
-        opened = tuple(op.id for op in remaining)
-    lines = [line for opened_id in opened for line in what_lives(context.records.operation(opened_id))]
-    raise OpenOperationError(
-        f"operation {opened[-1]} is not settled" + "".join(f"\n  {line}" for line in lines),
-        "run `tfguard status` for the evidence, and the command it names; "
-        "or go on beside it with --on-gap=ignore --reason TEXT",
-    )
-
-
-def what_lives(operation: Operation) -> list[str]:
-    """A line for everything that keeps an operation open."""
-    lines = [_line(step) for step in operation.steps if step.open or step.outcome is None]
-    errored = operation.result.errored_state if operation.result else None
-    if errored is not None and not errored.pushed:
-        lines.append(f"{errored.path} has not been pushed: `tfguard recover`")
-    return lines
-
-
-def _line(step: Step) -> str:
-    strays = [seen for seen in step.observed if not seen.in_state]
-    names = ", ".join(f"{seen.import_id} ({seen.finding_id})" if seen.finding_id else seen.import_id for seen in strays)
-    outcome = step.outcome.value if step.outcome else "not looked up"
-    why = step.evidence[0].detail if step.evidence else ""
-    return f"{step.address} is {outcome}: {names or why}"
 
 
 def apply_prepared(context: StackContext, prepared: Prepared, argv: Sequence[str], options: GuardOptions) -> GuardedRun:
@@ -175,7 +124,18 @@ def apply_prepared(context: StackContext, prepared: Prepared, argv: Sequence[str
         prepared.request, prepared.plan_file, prepared.run_directory, intent.user_agent or "", journal, imports
     )
     journal.flush()
-    return _take_stock(context, prepared, intent, journal, ended, options)
+    ran = Ran(
+        intent=intent,
+        journal=journal,
+        ended=ended,
+        secrets=prepared.plan.secrets,
+        providers=prepared.plan.providers,
+        arguments=prepared.request.variables,
+        look=options.verify,
+    )
+    operation = take_stock(context, ran)
+    gap = ended.exit.exit_code == 0 and operation.open and options.fail_on_gap
+    return GuardedRun(_EXIT_GAP if gap else ended.exit.exit_code, operation)
 
 
 def _warn_of_gaps(context: StackContext, baseline: Sequence[BaselineEntry]) -> None:
@@ -227,121 +187,3 @@ def _state_out(context: StackContext, request: ChangeRequest) -> str | None:
     if request.state_out is None or context.stack.backend != "local":
         return None
     return str(Path(context.stack.directory) / request.state_out)
-
-
-def _take_stock(
-    context: StackContext,
-    prepared: Prepared,
-    intent: Intent,
-    journal: RunJournal,
-    ended: ApplyExit,
-    options: GuardOptions,
-) -> GuardedRun:
-    """Whatever the engine said: write an outcome, then look, then write what the look gave. Never raises."""
-    operation = Operation(intent, None)
-    try:
-        operation = _concluded(context, prepared, intent, journal, ended, options)
-    except TfguardError as error:
-        context.console.warn(f"{error.what}; the operation stays open: {error.advice}")
-        return GuardedRun(ended.exit.exit_code, operation)
-    gap = operation.open
-    exit_code = ended.exit.exit_code
-    return GuardedRun(_EXIT_GAP if gap and exit_code == 0 and options.fail_on_gap else exit_code, operation)
-
-
-def _concluded(
-    context: StackContext,
-    prepared: Prepared,
-    intent: Intent,
-    journal: RunJournal,
-    ended: ApplyExit,
-    options: GuardOptions,
-) -> Operation:
-    told = journal.progress.apply_to(intent.steps, ended.exit.exit_code == 0)
-    result = Result(
-        operation_id=intent.operation_id,
-        status=_status(ended),
-        ended_at=context.clock.now(),
-        steps=tuple(replace(step, outcome=Outcome.UNKNOWN) for step in told),
-        exit_code=ended.exit.exit_code,
-        signal=ended.exit.signal,
-        error=journal.progress.first_failure.detail if journal.progress.first_failure else None,
-        stream=ended.health,
-    )
-    operation = Operation(intent, result)
-    try:
-        after = context.read_state(operation)
-    except InputError as error:
-        context.console.warn(error.what)
-        unread = Evidence(EvidenceKind.GAP, "the state cannot be read, so nothing can be told from it")
-        blind = tuple(replace(step, outcome=Outcome.UNKNOWN, evidence=(unread,)) for step in told)
-        result = replace(result, steps=blind, gaps=(error.what,))
-        context.records.finish(result)
-        return replace(operation, result=result)
-    errored = unpushed_errored_state(context, operation, after)
-    result = replace(result, errored_state=errored, lineage=after.lineage, serial_after=after.serial)
-    if not options.verify:
-        return _unverified(context, operation, result, told, after)
-    patient = not ended.exit.interrupted and ended.exit.signal is None
-    run = _run(context, prepared, intent, journal, told, result, operation)
-    verdict = verify(run, context.around, patient=False)
-    result = _with(result, verdict)
-    context.records.finish(result)
-    if patient and result.open:
-        result = _with(result, verify(run, context.around, patient=True))
-        context.records.finish(result)
-    return replace(operation, result=result)
-
-
-def _with(result: Result, verdict: Verdict) -> Result:
-    return replace(result, steps=verdict.steps, gaps=verdict.gaps)
-
-
-def _unverified(
-    context: StackContext, operation: Operation, result: Result, told: tuple[Step, ...], after: StateSnapshot
-) -> Operation:
-    """`--no-verify`: what is in state is recorded; the rest was not looked for, and is unknown."""
-    unlooked = Evidence(EvidenceKind.GAP, "not looked up (--no-verify)")
-    steps = tuple(
-        replace(step, outcome=Outcome.RECORDED, evidence=(Evidence(EvidenceKind.IN_STATE, "in state"),))
-        if after.at(step.address)
-        else replace(step, outcome=Outcome.UNKNOWN, evidence=(unlooked,))
-        for step in told
-    )
-    result = replace(result, steps=steps, gaps=("nothing was looked up (--no-verify)",))
-    context.records.finish(result)
-    return replace(operation, result=result)
-
-
-def _run(
-    context: StackContext,
-    prepared: Prepared,
-    intent: Intent,
-    journal: RunJournal,
-    told: tuple[Step, ...],
-    result: Result,
-    operation: Operation,
-) -> Run:
-    errored = result.errored_state
-    return Run(
-        steps=told,
-        baseline=intent.baseline,
-        providers=prepared.plan.providers,
-        failures=journal.progress.failures,
-        open_creates=journal.progress.open_creates,
-        started_at=intent.started_at,
-        quiet_since=result.ended_at,
-        stream_whole=result.stream.whole,
-        read_state=lambda: context.read_state(operation),
-        errored=context.engine.read_state_file(Path(errored.path)) if errored else None,
-        secrets=prepared.plan.secrets,
-        probe=lambda step, import_id: context.engine.probe_import(step.address, import_id, prepared.request.variables),
-    )
-
-
-def _status(ended: ApplyExit) -> OperationStatus:
-    if ended.exit.exit_code == 0:
-        return OperationStatus.OK
-    if ended.exit.signal in _DEADLY_SIGNALS:
-        return OperationStatus.INTERRUPTED
-    return OperationStatus.CANCELLED if ended.exit.interrupted else OperationStatus.ERROR

@@ -149,10 +149,14 @@ class Records:
 
     def finish(self, result: Result) -> None:
         """Write an operation's outcome, first or revised, and release its lease; a settled one leaves the open list."""
+        self.write_outcome(result)
+        self._update_head(result)
+
+    def write_outcome(self, result: Result) -> None:
+        """Write an operation's outcome, first or revised, and keep its lease."""
         name = _document(result.operation_id, "outcome.json")
         before = self._store.read(name)
         self._store.replace(name, encode_outcome(result), before.version if before else None)
-        self._update_head(result)
 
     def _update_head(self, result: Result) -> None:
         for _ in range(_ATTEMPTS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Collection
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tfguard.model.lease import ProcessIdentity
 from tfguard.ports import Host
 
 _HOLDER = "holder"
+_BEING_MADE_SECONDS = 60
 
 
 def open_run_folder(parent: Path, operation_id: str, host: Host, keep: Collection[str]) -> Path:
@@ -53,6 +55,7 @@ def _held(directory: Path, host: Host) -> bool:
         pid, start_time = (directory / _HOLDER).read_text().split()
         return host.runs(ProcessIdentity(int(pid), int(start_time)))
     except FileNotFoundError:
-        return False
+        # Killed before it wrote the file, or about to write it.
+        return time.time() - directory.stat().st_mtime < _BEING_MADE_SECONDS
     except (OSError, ValueError):
         return True

@@ -1,0 +1,54 @@
+"""The next run starts at the gap: what was left open is settled first, or stops it (rule 6)."""
+
+from __future__ import annotations
+
+from tfguard.errors import OpenOperationError
+from tfguard.flows.context import StackContext
+from tfguard.flows.settle import Settling, settle
+from tfguard.model.config import OnGap
+from tfguard.model.operation import Operation, Step
+
+
+def settle_open_operations(
+    context: StackContext, on_gap: OnGap, reason: str | None, arguments: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Settle what earlier runs left open; the ids of open operations that this run goes on beside.
+
+    `reason` is why they are ignored, `arguments` are the engine's `-var` and `-var-file`. Raises `OpenOperationError`
+    when something stays open and the user did not say to ignore it (--on-gap).
+    """
+    opened = context.records.head().open_operations
+    if not opened:
+        return ()
+    if on_gap is OnGap.IGNORE:
+        context.console.warn(f"operation {opened[-1]} stays open and is ignored: {reason}")
+        return opened
+    if on_gap is OnGap.RECONCILE:
+        how = Settling(arguments=arguments)
+        remaining = [op for op in context.records.open_operations() if settle(context, op, how).open]
+        if not remaining:
+            return ()
+        opened = tuple(op.id for op in remaining)
+    lines = [line for opened_id in opened for line in what_lives(context.records.operation(opened_id))]
+    raise OpenOperationError(
+        f"operation {opened[-1]} is not settled" + "".join(f"\n  {line}" for line in lines),
+        "run `tfguard status` for the evidence, and the command it names; "
+        "or go on beside it with --on-gap=ignore --reason TEXT",
+    )
+
+
+def what_lives(operation: Operation) -> list[str]:
+    """A line for everything that keeps an operation open."""
+    lines = [_line(step) for step in operation.steps if step.open or step.outcome is None]
+    errored = operation.result.errored_state if operation.result else None
+    if errored is not None and not errored.pushed:
+        lines.append(f"{errored.path} has not been pushed: `tfguard recover`")
+    return lines
+
+
+def _line(step: Step) -> str:
+    strays = [seen for seen in step.observed if not seen.in_state]
+    names = ", ".join(f"{seen.import_id} ({seen.finding_id})" if seen.finding_id else seen.import_id for seen in strays)
+    outcome = step.outcome.value if step.outcome else "not looked up"
+    why = step.evidence[0].detail if step.evidence else ""
+    return f"{step.address} is {outcome}: {names or why}"

@@ -1,0 +1,140 @@
+"""After the engine has ended, whatever it said: write the outcome, look, and write what the look gave (rule 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tfguard.errors import InputError, TfguardError
+from tfguard.flows.context import StackContext
+from tfguard.flows.errored import unpushed_errored_state
+from tfguard.flows.run_journal import RunJournal
+from tfguard.flows.verify import Run, Verdict, verify
+from tfguard.model.evidence import Evidence, EvidenceKind
+from tfguard.model.operation import Intent, Operation, OperationStatus, Outcome, Result, Step
+from tfguard.model.plan import ProviderConfig
+from tfguard.model.state import StateSnapshot
+from tfguard.ports import ApplyExit
+
+# A shell reports its child's death as 128 + N, so an exit code can tell of a signal too (case B06).
+_DEADLY_SIGNALS = frozenset({2, 6, 9, 11, 13, 15})
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A run that has ended: what was meant, what was heard, how it ended.
+
+    `secrets` and `providers` are the plan's, `arguments` the engine's `-var` and `-var-file`, `look` is false for
+    `--no-verify`.
+    """
+
+    intent: Intent
+    journal: RunJournal
+    ended: ApplyExit
+    secrets: frozenset[str]
+    providers: Mapping[str, ProviderConfig]
+    arguments: tuple[str, ...]
+    look: bool
+
+    @property
+    def told(self) -> tuple[Step, ...]:
+        """The steps with what the engine told of them."""
+        return self.journal.progress.apply_to(self.intent.steps, self.ended.exit.exit_code == 0)
+
+
+def take_stock(context: StackContext, ran: Ran) -> Operation:
+    """The operation with its outcome, as the record holds it. Never raises: the engine's exit code must get through."""
+    operation = Operation(ran.intent, _first_result(context, ran))
+    try:
+        return _concluded(context, ran, operation)
+    except TfguardError as error:
+        context.console.warn(f"{error.what}; the operation stays open: {error.advice}")
+        return operation
+
+
+def _first_result(context: StackContext, ran: Ran) -> Result:
+    failure = ran.journal.progress.first_failure
+    return Result(
+        operation_id=ran.intent.operation_id,
+        status=_status(ran.ended),
+        ended_at=context.clock.now(),
+        steps=_all_unknown(ran.told, "not looked up yet"),
+        exit_code=ran.ended.exit.exit_code,
+        signal=ran.ended.exit.signal,
+        error=failure.detail if failure else None,
+        stream=ran.ended.health,
+    )
+
+
+def _concluded(context: StackContext, ran: Ran, operation: Operation) -> Operation:
+    result = operation.result or _first_result(context, ran)
+    # How the engine ended is known to nobody else: it must not get lost while tfguard looks.
+    context.records.write_outcome(result)
+    try:
+        after = context.read_state(operation)
+    except InputError as error:
+        context.console.warn(error.what)
+        steps = _all_unknown(ran.told, "the state cannot be read, so nothing can be told from it")
+        return _finished(context, operation, replace(result, steps=steps, gaps=(error.what,)))
+    errored = unpushed_errored_state(context, operation, after)
+    result = replace(result, errored_state=errored, lineage=after.lineage, serial_after=after.serial)
+    if not ran.look:
+        gaps = ("nothing was looked up (--no-verify)",)
+        return _finished(context, operation, replace(result, steps=_by_state_alone(ran.told, after), gaps=gaps))
+    run = _run(context, ran, result, operation)
+    operation = _finished(context, operation, _with(result, verify(run, context.around, patient=False)))
+    exited = ran.ended.exit
+    if operation.open and not exited.interrupted and exited.signal is None:
+        operation = _finished(context, operation, _with(result, verify(run, context.around, patient=True)))
+    return operation
+
+
+def _finished(context: StackContext, operation: Operation, result: Result) -> Operation:
+    context.records.finish(result)
+    return replace(operation, result=result)
+
+
+def _with(result: Result, verdict: Verdict) -> Result:
+    return replace(result, steps=verdict.steps, gaps=verdict.gaps)
+
+
+def _all_unknown(steps: tuple[Step, ...], why: str) -> tuple[Step, ...]:
+    evidence = (Evidence(EvidenceKind.GAP, why),)
+    return tuple(replace(step, outcome=Outcome.UNKNOWN, evidence=evidence) for step in steps)
+
+
+def _by_state_alone(steps: tuple[Step, ...], after: StateSnapshot) -> tuple[Step, ...]:
+    """What is in state is recorded; the rest was not looked for, and is unknown."""
+    recorded = (Evidence(EvidenceKind.IN_STATE, "in state"),)
+    unlooked = _all_unknown(steps, "not looked up (--no-verify)")
+    return tuple(
+        replace(step, outcome=Outcome.RECORDED, evidence=recorded) if after.at(step.address) else step
+        for step in unlooked
+    )
+
+
+def _run(context: StackContext, ran: Ran, result: Result, operation: Operation) -> Run:
+    errored, progress = result.errored_state, ran.journal.progress
+    return Run(
+        steps=ran.told,
+        baseline=ran.intent.baseline,
+        providers=ran.providers,
+        failures=progress.failures,
+        open_creates=progress.open_creates,
+        started_at=ran.intent.started_at,
+        quiet_since=result.ended_at,
+        stream_whole=result.stream.whole,
+        read_state=lambda: context.read_state(operation),
+        errored=context.engine.read_state_file(Path(errored.path)) if errored else None,
+        secrets=ran.secrets,
+        probe=lambda step, import_id: context.engine.probe_import(step.address, import_id, ran.arguments),
+    )
+
+
+def _status(ended: ApplyExit) -> OperationStatus:
+    if ended.exit.exit_code == 0:
+        return OperationStatus.OK
+    if ended.exit.signal in _DEADLY_SIGNALS:
+        return OperationStatus.INTERRUPTED
+    return OperationStatus.CANCELLED if ended.exit.interrupted else OperationStatus.ERROR
