@@ -39,10 +39,6 @@ class EmptyStateError(InputError):
     """A state file of 0 bytes: a first write that was cut short, or a state that was lost."""
 
 
-class EngineFailedError(TfguardError):
-    """The engine refused a query that tfguard needs (`show -json`, `state pull`); its own words are in `what`."""
-
-
 class RecordError(TfguardError):
     """The record could not be written or cannot be trusted; the engine was not started."""
 

@@ -47,8 +47,16 @@ class Host(Protocol):
         """This process."""
         ...
 
+    def boot(self) -> str:
+        """The id of this boot of this machine; empty where the system has none."""
+        ...
+
     def runs(self, process: ProcessIdentity) -> bool:
         """Whether a process of this host still runs."""
+        ...
+
+    def engine_writes_to(self, run_directory: Path) -> bool:
+        """Whether an engine, with or without its tfguard, still writes to a run's folder."""
         ...
 
     def lease(self, intent: Intent, now: datetime, expires_at: datetime) -> Lease:
@@ -234,8 +242,15 @@ class Engine(Protocol):
         """`state push`; the engine itself refuses another lineage or a lower serial."""
         ...
 
+    def discard_import_blocks(self) -> None:
+        """Remove import blocks that a killed adoption left in the configuration; nobody else's are touched."""
+        ...
+
     def import_blocks(self, pairs: Sequence[tuple[str, str]]) -> AbstractContextManager[Path]:
-        """While open, the configuration has import blocks for these (address, import id) pairs."""
+        """While open, the configuration has import blocks for these (address, import id) pairs.
+
+        Raises `InputError` when they cannot be written.
+        """
         ...
 
     def probe_import(self, address: str, import_id: str, arguments: Sequence[str]) -> ImportProbe:

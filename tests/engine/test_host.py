@@ -64,14 +64,10 @@ def test_without_holder_and_engine_nobody_is_there(lease: Lease) -> None:
     assert LocalHost({}).liveness(replace(lease, wrapper=DEAD, engine=DEAD), NOW) is Liveness.GONE
 
 
-@pytest.mark.parametrize("elsewhere", [{"host": "another"}, {"pid_namespace": "pid:[1]"}])
+@pytest.mark.parametrize("elsewhere", [{"host": "another"}, {"pid_namespace": "pid:[1]"}, {"boot_id": "another"}])
 def test_a_holder_whose_processes_cannot_be_seen_lives_until_its_lease_expires(
     lease: Lease, elsewhere: dict[str, str]
 ) -> None:
     far = replace(lease, wrapper=DEAD, **elsewhere)  # type: ignore[arg-type]
     assert LocalHost({}).liveness(far, NOW + timedelta(seconds=59)) is Liveness.ALIVE
     assert LocalHost({}).liveness(far, NOW + timedelta(seconds=61)) is Liveness.GONE
-
-
-def test_after_a_reboot_no_number_means_the_same_process(lease: Lease) -> None:
-    assert LocalHost({}).liveness(replace(lease, boot_id="another"), NOW) is Liveness.GONE

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfguard.engine.events import parse_line
-from tfguard.engine.importing import FILE, block, import_blocks, read_probe
+from tfguard.engine.importing import FILE, import_blocks, read_probe
+from tfguard.errors import InputError
+from tfguard.model.address import import_block
 from tfguard.model.event import EngineEvent
 
 ADDRESS = 'aws_iam_role.app["a"]'
@@ -62,14 +64,14 @@ def id_in(text: str) -> str:
     ],
 )
 def test_an_import_block_means_exactly_the_id(import_id: str) -> None:
-    text = block(ADDRESS, import_id)
+    text = import_block(ADDRESS, import_id)
     assert f"  to = {ADDRESS}\n" in text
     assert id_in(text) == import_id
 
 
 @given(st.text(st.sampled_from('ab"\\$%{}\n\r\t'), max_size=12))
 def test_any_id_survives_the_block_and_never_leaves_its_quotes(import_id: str) -> None:
-    text = block("aws_vpc.main", import_id)
+    text = import_block("aws_vpc.main", import_id)
     assert text.count("\n") == 4
     assert id_in(text) == import_id
 
@@ -79,7 +81,7 @@ def test_the_blocks_are_there_while_open_and_readable_by_the_owner_alone(tmp_pat
         assert path == tmp_path / FILE
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         text = path.read_text()
-        assert all(block(*pair) in text for pair in PAIRS)
+        assert all(import_block(*pair) in text for pair in PAIRS)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -101,14 +103,14 @@ def test_blocks_that_a_killed_import_left_are_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["# mine\n", "", "\xff\xfe"])
 def test_a_file_of_that_name_that_is_not_tfguards_is_never_touched(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_bytes(content.encode("latin-1"))
-    with pytest.raises(FileExistsError, match="not tfguard's"), import_blocks(tmp_path, PAIRS):
+    with pytest.raises(InputError, match="File exists"), import_blocks(tmp_path, PAIRS):
         pytest.fail("it was opened")
     assert (tmp_path / FILE).read_bytes() == content.encode("latin-1")
 
 
 def test_a_link_of_that_name_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / FILE).symlink_to(tmp_path / "target.tf")
-    with pytest.raises(OSError), import_blocks(tmp_path, PAIRS):
+    with pytest.raises(InputError, match="cannot be written"), import_blocks(tmp_path, PAIRS):
         pytest.fail("it was opened")
     assert not (tmp_path / "target.tf").exists()
 

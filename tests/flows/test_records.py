@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tfguard.errors import CorruptRecordError, NewerRecordError, OpenOperationError, OperationAliveError
+from tfguard.errors import ConflictError, CorruptRecordError, NewerRecordError, OpenOperationError, OperationAliveError
 from tfguard.flows.records import HEAD, LEDGER, Records
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.lease import Lease, Liveness, ProcessIdentity
@@ -128,7 +128,7 @@ def test_the_outcome_closes_the_operation_or_keeps_it_open(
     records: Records, outcome: Outcome, opened: tuple[str, ...]
 ) -> None:
     records.begin(intent(), ())
-    records.finish(result(outcome))
+    records.finish(result(outcome), None)
     assert records.head().open_operations == opened
     assert records.head().lease is None
 
@@ -136,9 +136,10 @@ def test_the_outcome_closes_the_operation_or_keeps_it_open(
 def test_a_state_that_was_not_saved_keeps_the_operation_open(records: Records) -> None:
     records.begin(intent(), ())
     lost = ErroredState("/s/errored.tfstate", None, "l", 2)
-    records.finish(replace(result(Outcome.RECORDED), errored_state=lost))
+    first = replace(result(Outcome.RECORDED), errored_state=lost)
+    records.finish(first, None)
     assert records.head().open_operations == ("01A",)
-    records.finish(replace(result(Outcome.RECORDED), errored_state=replace(lost, pushed=True)))
+    records.finish(replace(first, errored_state=replace(lost, pushed=True)), first)
     assert records.head().open_operations == ()
 
 
@@ -196,7 +197,7 @@ def test_lines_that_were_cut_in_a_journal_are_counted(records: Records, store: L
 @pytest.mark.parametrize("name", ["intent.json", "outcome.json", "events.jsonl"])
 def test_an_error_names_the_document_that_is_damaged(records: Records, store: LocalStore, name: str) -> None:
     records.begin(intent(), ())
-    records.finish(result(Outcome.RECORDED))
+    records.finish(result(Outcome.RECORDED), None)
     _damage(store, f"operations/01A/{name}", b'{"v": "x"}\n')
     with pytest.raises(CorruptRecordError, match=name):
         records.operation("01A")
@@ -204,7 +205,7 @@ def test_an_error_names_the_document_that_is_damaged(records: Records, store: Lo
 
 def test_damage_is_set_aside_but_never_that_of_an_intent(records: Records, store: LocalStore) -> None:
     records.begin(intent(), ())
-    records.finish(result(Outcome.ORPHANED))
+    records.finish(result(Outcome.ORPHANED), None)
     for name in ("operations/01A/outcome.json", "operations/01A/events.jsonl", LEDGER):
         _damage(store, name, b'{"v": "x"}\n')
     heard = Heard()
@@ -231,7 +232,7 @@ def test_a_sound_record_is_not_set_aside(records: Records, store: LocalStore) ->
 def test_a_damaged_head_is_kept_and_made_anew_from_the_operations(records: Records, store: LocalStore) -> None:
     for operation_id, outcome in (("01A", Outcome.RECORDED), ("01B", Outcome.ORPHANED), ("01C", Outcome.ABSENT)):
         records.begin(intent(operation_id), ("01B",))
-        records.finish(result(outcome, operation_id))
+        records.finish(result(outcome, operation_id), None)
     _damage(store, HEAD, b"{")
     with pytest.raises(CorruptRecordError):
         records.begin(intent("01D"), ())
@@ -273,3 +274,22 @@ def test_decisions_are_added_and_kept_in_order(records: Records) -> None:
 def _damage(store: LocalStore, name: str, data: bytes) -> None:
     blob = store.read(name)
     store.replace(name, data, blob.version if blob else None)
+
+
+def test_an_outcome_that_somebody_else_has_revised_meanwhile_is_not_written_over(records: Records) -> None:
+    records.begin(intent(), ())
+    first, second = result(Outcome.UNKNOWN), result(Outcome.ABSENT)
+    records.finish(first, None)
+    records.finish(second, first)
+    with pytest.raises(ConflictError, match="another tfguard"):
+        records.finish(result(Outcome.ORPHANED), first)
+    assert records.operation("01A").result == second
+
+
+def test_open_operations_keep_the_order_of_their_ids(records: Records) -> None:
+    for operation_id in ("01A", "01B"):
+        records.begin(intent(operation_id), ("01A",))
+        records.finish(result(Outcome.ORPHANED, operation_id), None)
+    first = records.operation("01A").result
+    records.finish(replace(result(Outcome.UNKNOWN), gaps=("x",)), first)
+    assert records.head().open_operations == ("01A", "01B")

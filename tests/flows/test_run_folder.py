@@ -27,6 +27,10 @@ class FakeHost:
         """The process that opens folders."""
         return self.me
 
+    def engine_writes_to(self, run_directory: Path) -> bool:  # noqa: ARG002 (the port's signature)
+        """No engine is left alone here."""
+        return False
+
     def runs(self, process: ProcessIdentity) -> bool:
         """Whether it is one of the running ones."""
         return process in self.running

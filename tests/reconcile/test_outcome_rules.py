@@ -206,7 +206,7 @@ def test_what_a_state_has_is_never_a_finding(scene: Scene) -> None:
 def test_an_open_step_that_names_no_object_says_why(scene: Scene) -> None:
     for one in conclude(scene.steps, scene.look, CATALOG):
         assert one.evidence
-        if one.outcome in (Outcome.ORPHANED, Outcome.DUPLICATED):
+        if one.open and one.outcome in (Outcome.ORPHANED, Outcome.DUPLICATED):
             assert any(seen.finding_id for seen in one.observed)
         if one.outcome in (Outcome.RECORDED, Outcome.TAINTED):
             assert scene.look.state.at(one.address) is not None

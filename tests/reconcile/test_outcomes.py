@@ -614,7 +614,8 @@ def test_an_update_of_something_that_left_the_state_looks_for_the_object() -> No
 
 def test_what_was_removed_from_the_state_on_purpose_is_no_finding() -> None:
     forgotten = concluded(replace(DELETE, action=Action.FORGET), look(listing("aws_iam_role", OLD_ROLE)))
-    assert (forgotten.outcome, forgotten.open, findings(forgotten)) == (None, False, set())
+    assert (forgotten.status, forgotten.disposition) == (StepStatus.RETAINED, "retain")
+    assert (forgotten.open, findings(forgotten)) == (False, set())
     assert kinds(forgotten) == {EvidenceKind.REMOVED_FROM_STATE}
 
 

@@ -65,7 +65,7 @@ def run_guarded(invocation: Invocation, command: str, arguments: tuple[str, ...]
                 context.console.warn("-lock=false: another run can change the state at the same time")
             options = _options(own, context)
             recorded = without_values((command, *expanded))
-            run = guard(context, request, recorded, options, run_folder(invocation))
+            run = guard(context, request, recorded, options, run_folder(invocation, context.stack))
         except TfguardError as error:
             if gate.interrupted and not isinstance(error, InterruptedRunError):
                 raise InterruptedRunError("interrupted before anything was changed", "run the command again") from error
@@ -78,7 +78,7 @@ def _options(own: Mapping[str, object], context: StackContext) -> GuardOptions:
     chosen, reason = own["on_gap"], own["reason"]
     on_gap = OnGap(chosen) if isinstance(chosen, str) else context.around.config.on_gap
     reason = reason if isinstance(reason, str) else None
-    if on_gap is OnGap.IGNORE and not reason:
+    if isinstance(chosen, str) and on_gap is OnGap.IGNORE and not reason:
         raise UsageError("--on-gap=ignore needs a reason", "add --reason TEXT; it is kept in the record")
     return GuardOptions(
         on_gap=on_gap,

@@ -23,13 +23,17 @@ def command(invocation: Invocation, limit: int, form: str) -> None:
     with SignalGate() as gate:
         context = stack_context(invocation, gate)
         found = operations(context.records, limit)
+        live = context.records.live_operation()
     if form == "json":
-        bodies = [
-            operation_document(item, context.records.location, next_actions(item, invocation.command)) for item in found
-        ]
+        where = context.records.location
+        bodies = []
+        for item in found:
+            alive = item.id == live
+            actions = () if alive else next_actions(item, invocation.command)
+            bodies.append(operation_document(item, where, actions, alive=alive))
         print_document({"schema": "tfguard.history/v1", "operations": bodies})
         return
     for item in found:
-        click.echo(history_line(item, operation_status(item, alive=False)))
+        click.echo(history_line(item, operation_status(item, alive=item.id == live)))
     if not found:
         click.echo(f"no operation is recorded at {context.records.location}")

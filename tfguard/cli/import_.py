@@ -45,6 +45,6 @@ def command(
         context = stack_context(invocation, gate, will_list=True)
         recorded = without_values(("import", *(f"--orphan={orphan}" for orphan in orphans), *arguments))
         options = AdoptOptions(address, arguments, yes, reason)
-        run = adopt(context, orphans, options, recorded, run_folder(invocation))
+        run = adopt(context, orphans, options, recorded, run_folder(invocation, context.stack))
         report(context, run, invocation)
     return run.exit_code

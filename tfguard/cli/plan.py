@@ -8,7 +8,7 @@ from tfguard.cli.invocation import Invocation
 from tfguard.cli.passthrough import ENGINE_ARGUMENTS, become_engine
 from tfguard.cli.wiring import stack_context
 from tfguard.engine.interrupts import SignalGate
-from tfguard.errors import TfguardError
+from tfguard.errors import NoEngineError, TfguardError
 from tfguard.flows.context import StackContext
 
 
@@ -26,9 +26,9 @@ def _warn_about_open_operations(invocation: Invocation) -> None:
     with SignalGate() as gate:
         try:
             _warn(stack_context(invocation, gate), invocation)
+        except NoEngineError:
+            raise
         except TfguardError as error:
-            if error.exit_code == 13:
-                raise
             click.echo(f"tfguard: {error.what}", err=True)
 
 

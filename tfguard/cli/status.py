@@ -10,7 +10,7 @@ from tfguard.cli.wiring import stack_context
 from tfguard.engine.interrupts import SignalGate
 from tfguard.errors import OperationAliveError
 from tfguard.flows.context import StackContext
-from tfguard.flows.history import current_operation
+from tfguard.flows.history import current_operation, find_operation
 from tfguard.model.operation import Operation
 from tfguard.reconcile.advice import next_actions
 from tfguard.report.operation import status_text
@@ -30,7 +30,8 @@ def command(invocation: Invocation, operation_id: str | None, form: str) -> int:
     """
     with SignalGate() as gate:
         context = stack_context(invocation, gate)
-        operation = context.records.operation(operation_id) if operation_id else current_operation(context.records)
+        records = context.records
+        operation = find_operation(records, operation_id) if operation_id else current_operation(records)
         if operation is None:
             _print_nothing(context, form)
             return 0
@@ -53,18 +54,19 @@ def _print_nothing(context: StackContext, form: str) -> None:
 
 
 def _print(context: StackContext, operation: Operation, invocation: Invocation, form: str) -> None:
-    alive = operation.result is None and _is_alive(context)
+    alive = context.records.live_operation() == operation.id
     actions = () if alive else next_actions(operation, invocation.command)
     if form == "json":
         print_document(operation_document(operation, context.records.location, actions, alive=alive))
     else:
         status = operation_status(operation, alive=alive)
         click.echo(status_text(operation, status, actions, stdout_paint()), nl=False)
+        if alive:
+            _say_who_lives(context)
 
 
-def _is_alive(context: StackContext) -> bool:
+def _say_who_lives(context: StackContext) -> None:
     try:
         context.records.refuse_if_alive()
-    except OperationAliveError:
-        return True
-    return False
+    except OperationAliveError as error:
+        click.echo(f"  {error.what}\n  {error.advice}")

@@ -71,9 +71,12 @@ def _inventory(installed: InstalledEngine, will_list: bool) -> Inventory:
     return CombinedInventory([aws])
 
 
-def run_folder(invocation: Invocation) -> Path:
-    """Where the private folders of runs lie: in the engine's data folder, which nobody commits."""
-    return data_directory(invocation.directory, os.environ) / "tfguard"
+def run_folder(invocation: Invocation, stack: Stack) -> Path:
+    """Where the private folders of a stack's runs lie: in the engine's data folder, which nobody commits.
+
+    Each workspace has its own, since only its own record tells which of them are still needed.
+    """
+    return data_directory(invocation.directory, os.environ) / "tfguard" / _stack_name(stack)
 
 
 def record_store(location: StateLocation, config: Config, config_path: Path | None) -> RecordStore:

@@ -44,9 +44,17 @@ class LocalHost:
         """This process."""
         return ProcessIdentity(os.getpid(), process_start_time(os.getpid()) or 0)
 
+    def boot(self) -> str:
+        """The id of this boot of this machine; empty where the system has none."""
+        return boot_id()
+
     def runs(self, process: ProcessIdentity) -> bool:
         """Whether a process of this host still runs; one with the same number and another start time is not it."""
         return process_start_time(process.pid) == process.start_time
+
+    def engine_writes_to(self, run_directory: Path) -> bool:
+        """Whether an engine, with or without its tfguard, still writes to a run's folder."""
+        return engine_writing_to(run_directory)
 
     def lease(self, intent: Intent, now: datetime, expires_at: datetime) -> Lease:
         """A lease held by this process for an operation."""
@@ -66,10 +74,10 @@ class LocalHost:
 
     def liveness(self, lease: Lease, now: datetime) -> Liveness:
         """Whether a lease's holder lives: by pid and start time on this host, by the lease's expiry elsewhere."""
-        if lease.host != socket.gethostname() or lease.pid_namespace != pid_namespace():
+        here = (socket.gethostname(), pid_namespace(), boot_id())
+        if (lease.host, lease.pid_namespace, lease.boot_id) != here:
+            # Also after a reboot: machines made from one image share their names, so it could be another one.
             return Liveness.ALIVE if now < lease.expires_at else Liveness.GONE
-        if lease.boot_id and lease.boot_id != boot_id():
-            return Liveness.GONE
         if self.runs(lease.wrapper):
             return Liveness.ALIVE
         if lease.engine is None:

@@ -8,7 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tfguard.engine.documents import mapping
-from tfguard.model.address import hcl_string
+from tfguard.errors import InputError
+from tfguard.model.address import import_block
 from tfguard.model.event import EngineEvent, EventKind
 from tfguard.ports import ImportProbe
 
@@ -17,30 +18,34 @@ _HEADER = "# Written by tfguard for one import, and removed by it when that has 
 _NOT_THERE = "Cannot import non-existent remote object"
 
 
-def block(address: str, import_id: str) -> str:
-    """An import block, escaped so that it means exactly this id (case B52)."""
-    return f"import {{\n  to = {address}\n  id = {hcl_string(import_id)}\n}}\n"
-
-
 @contextmanager
 def import_blocks(directory: Path, pairs: Sequence[tuple[str, str]]) -> Iterator[Path]:
     """While open, `directory` holds a file with these import blocks.
 
     A file that a killed import left behind is replaced; one of that name that is not tfguard's is never touched.
-    Raises `OSError` when the folder cannot be written.
+    Raises `InputError` when the folder cannot be written.
     """
     path = directory / FILE
-    with suppress(FileNotFoundError):
-        if not path.read_text(errors="replace").startswith(_HEADER):
-            raise FileExistsError(17, f"{path} exists and is not tfguard's")
-        path.unlink()
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    discard_leftover(directory)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        advice = f"make the folder writable, or move a {FILE} of your own away"
+        raise InputError(f"the import block cannot be written to {path}: {error.strerror}", advice) from error
     try:
         with os.fdopen(descriptor, "w") as file:
-            file.write(_HEADER + "\n".join(block(address, import_id) for address, import_id in pairs))
+            file.write(_HEADER + "\n".join(import_block(address, import_id) for address, import_id in pairs))
         yield path
     finally:
         path.unlink(missing_ok=True)
+
+
+def discard_leftover(directory: Path) -> None:
+    """Remove the file of an import that was killed; one of that name without tfguard's mark stays."""
+    path = directory / FILE
+    with suppress(OSError):
+        if path.read_text(errors="replace").startswith(_HEADER):
+            path.unlink()
 
 
 def read_probe(events: Sequence[EngineEvent], address: str, import_id: str) -> ImportProbe:

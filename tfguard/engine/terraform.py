@@ -20,7 +20,7 @@ from tfguard.engine.backend import StateLocation
 from tfguard.engine.documents import mapping
 from tfguard.engine.events import StreamReader, parse_line
 from tfguard.engine.human import PlanTrailer, error_text, question
-from tfguard.engine.importing import import_blocks, read_probe
+from tfguard.engine.importing import discard_leftover, import_blocks, read_probe
 from tfguard.engine.interrupts import SignalGate
 from tfguard.engine.locate import InstalledEngine
 from tfguard.engine.plan import not_a_plan, parse_plan
@@ -220,9 +220,13 @@ class TerraformEngine:
         try:
             with import_blocks(self.directory, [(address, import_id)]):
                 answer = self._query(*plan)
-        except OSError as error:
-            return ImportProbe(None, f"the import block could not be written: {error.strerror}")
+        except InputError as error:
+            return ImportProbe(None, error.what)
         return read_probe([parse_line(line.encode()) for line in answer.stdout.splitlines()], address, import_id)
+
+    def discard_import_blocks(self) -> None:
+        """Remove import blocks that a killed adoption left in the configuration; nobody else's are touched."""
+        discard_leftover(self.directory)
 
     def import_blocks(self, pairs: Sequence[tuple[str, str]]) -> AbstractContextManager[Path]:
         """While open, the configuration has import blocks for these (address, import id) pairs."""

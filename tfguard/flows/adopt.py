@@ -10,7 +10,7 @@ from tfguard.errors import InputError, UsageError
 from tfguard.flows.context import StackContext
 from tfguard.flows.guard import GuardedRun, GuardOptions, Prepared, apply_prepared
 from tfguard.flows.history import findings
-from tfguard.flows.run_folder import discard_run_folder, open_run_folder
+from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.settle import Settling, settle
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.finding import Finding
@@ -51,23 +51,26 @@ def adopt(
     operation_id = new_operation_id(context.clock.now())
     directory = open_run_folder(folder, operation_id, context.host, context.records.head().open_operations)
     try:
+        options = _with_var_files(context, chosen, options)
+        request = _request(options, wanted, directory / "plan")
         with context.engine.import_blocks(list(wanted.items())):
-            request = _request(_with_var_files(context, chosen, options), wanted, directory / "plan")
+            # Only while it is planned: the plan file carries the block from then on.
             ready = _prepare(context, request, operation_id, directory, before, wanted)
-            if not _approved(context, ready, wanted, options):
-                return GuardedRun(1)
-            guard = GuardOptions(adopts=tuple(finding.id for _, finding in chosen), verify=True)
-            run = apply_prepared(context, ready, argv, guard)
+        if not _approved(context, ready, wanted, options):
+            return GuardedRun(1)
+        guard = GuardOptions(adopts=tuple(finding.id for _, finding in chosen))
+        run = apply_prepared(context, ready, argv, guard)
         if run.exit_code == 0:
             _close(context, chosen, options, run)
         return run
     finally:
-        discard_run_folder(directory, operation_id)
+        close_run_folder(directory, operation_id, context.records)
 
 
 def _chosen(context: StackContext, finding_id: str, address: str | None) -> tuple[str, Finding]:
     finding = next((item for item in findings(context.records)[0] if item.id == finding_id), None)
-    if decision := next((item for item in context.records.dispositions() if item.finding_id == finding_id), None):
+    decided = [item for item in context.records.dispositions() if item.finding_id == finding_id]
+    if decision := finding.disposition if finding else next(reversed(decided), None):
         raise UsageError(
             f"{finding_id} was settled: {decision.kind.value} by {decision.actor} at {decision.at:%Y-%m-%d %H:%M}Z",
             "see `tfguard orphans list`",
@@ -164,7 +167,7 @@ def _prepare(
     if failed is not None:
         raise InputError(
             f"the import cannot be planned: {failed}",
-            "pass the -var and -var-file of the apply after the id; check the provider's region and account",
+            "add the -var and -var-file of the apply; check the address, and the provider's region and account",
         )
     plan = context.engine.show_plan(plan_file)
     if against := objections(plan, wanted):

@@ -10,7 +10,7 @@ from pathlib import Path
 from tfguard.errors import InterruptedRunError
 from tfguard.flows.context import StackContext
 from tfguard.flows.open_operations import settle_open_operations
-from tfguard.flows.run_folder import discard_run_folder, open_run_folder
+from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.stocktaking import Ran, take_stock
 from tfguard.flows.verify import (
@@ -79,6 +79,7 @@ def guard(
     afterwards it returns, with the engine's own exit code.
     """
     context.records.refuse_if_alive()
+    context.engine.discard_import_blocks()
     accepted = settle_open_operations(context, options.on_gap, options.reason, request.variables)
     operation_id = new_operation_id(context.clock.now())
     directory = open_run_folder(folder, operation_id, context.host, context.records.head().open_operations)
@@ -93,7 +94,7 @@ def guard(
         prepared = Prepared(operation_id, request, plan, plan_file, directory, before, accepted)
         return apply_prepared(context, prepared, argv, options)
     finally:
-        discard_run_folder(directory, operation_id)
+        close_run_folder(directory, operation_id, context.records)
 
 
 def apply_prepared(context: StackContext, prepared: Prepared, argv: Sequence[str], options: GuardOptions) -> GuardedRun:
@@ -176,6 +177,7 @@ def _intent(
         approval=approval.value,
         user_agent=f"tfguard/{prepared.operation_id}",
         run_directory=str(prepared.run_directory),
+        boot_id=context.host.boot(),
         state_out=_state_out(context, request),
         on_gap_reason=options.reason,
         adopts=options.adopts,

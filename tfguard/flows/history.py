@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tfguard.errors import UsageError
 from tfguard.flows.records import Records
 from tfguard.model.finding import Finding
-from tfguard.model.inventory import Coverage
+from tfguard.model.inventory import Coverage, Gap
 from tfguard.model.operation import Operation
 from tfguard.reconcile.findings import coverage_of, findings_of
 
@@ -14,6 +15,15 @@ def current_operation(records: Records) -> Operation | None:
     head = records.head()
     chosen = head.open_operations[-1] if head.open_operations else head.current
     return records.operation(chosen) if chosen else None
+
+
+def find_operation(records: Records, beginning: str) -> Operation:
+    """The operation whose id begins so. Raises `UsageError` when there is none, or more than one."""
+    found = [operation_id for operation_id in records.operation_ids() if operation_id.startswith(beginning)]
+    if len(found) != 1:
+        what = "no operation" if not found else f"{len(found)} operations"
+        raise UsageError(f"{what} at {records.location} with an id that begins {beginning}", "see `tfguard history`")
+    return records.operation(found[0])
 
 
 def operations(records: Records, limit: int) -> tuple[Operation, ...]:
@@ -26,4 +36,7 @@ def findings(records: Records) -> tuple[tuple[Finding, ...], Coverage]:
     head = records.head()
     wanted = sorted({*head.open_operations, *((head.current,) if head.current else ())})
     found = [records.operation(operation_id) for operation_id in wanted]
-    return findings_of(found, records.dispositions()), coverage_of(found)
+    coverage = (
+        coverage_of(found) if found else Coverage(gaps=(Gap(records.location, "no operation is recorded there"),))
+    )
+    return findings_of(found, records.dispositions()), coverage

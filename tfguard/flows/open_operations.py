@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfguard.errors import OpenOperationError
+from tfguard.errors import OpenOperationError, UsageError
 from tfguard.flows.context import StackContext
 from tfguard.flows.settle import Settling, settle
 from tfguard.model.config import OnGap
@@ -20,6 +20,8 @@ def settle_open_operations(
     opened = context.records.head().open_operations
     if not opened:
         return ()
+    if on_gap is OnGap.IGNORE and not reason:
+        raise UsageError(f"operation {opened[-1]} is open, and ignoring it needs a reason", "add --reason TEXT")
     if on_gap is OnGap.IGNORE:
         context.console.warn(f"operation {opened[-1]} stays open and is ignored: {reason}")
         return opened

@@ -147,15 +147,28 @@ class Records:
         """Add what happened to an operation's journal."""
         self._store.append(_document(operation_id, "events.jsonl"), encode_journal(entries))
 
-    def finish(self, result: Result) -> None:
-        """Write an operation's outcome, first or revised, and release its lease; a settled one leaves the open list."""
-        self.write_outcome(result)
+    def finish(self, result: Result, basis: Result | None) -> None:
+        """Write an operation's outcome and release its lease; a settled one leaves the open list.
+
+        `basis` and what is raised: as for `write_outcome`.
+        """
+        self.write_outcome(result, basis)
         self._update_head(result)
 
-    def write_outcome(self, result: Result) -> None:
-        """Write an operation's outcome, first or revised, and keep its lease."""
+    def write_outcome(self, result: Result, basis: Result | None) -> None:
+        """Write an operation's outcome, and keep its lease.
+
+        `basis` is the outcome that this one was concluded from, None for the first. Raises `ConflictError` when the
+        record holds another one by now: somebody else has looked at the operation meanwhile.
+        """
         name = _document(result.operation_id, "outcome.json")
         before = self._store.read(name)
+        held = decode_outcome(before.data, f"{self.location}/{name}") if before else None
+        if held != basis:
+            raise ConflictError(
+                f"operation {result.operation_id} was looked at by another tfguard meanwhile",
+                "run the command again; what the other one wrote stands",
+            )
         self._store.replace(name, encode_outcome(result), before.version if before else None)
 
     def _update_head(self, result: Result) -> None:
@@ -166,7 +179,7 @@ class Records:
             updated = replace(
                 head,
                 revision=head.revision + 1,
-                open_operations=(*others, result.operation_id) if result.open else others,
+                open_operations=tuple(sorted({*others, result.operation_id})) if result.open else others,
                 lease=None if ours else head.lease,
             )
             try:
@@ -199,6 +212,17 @@ class Records:
     def _journal(self, operation_id: str) -> Lines[JournalEntry]:
         name = _document(operation_id, "events.jsonl")
         return decode_journal(self._store.read_journal(name), f"{self.location}/{name}")
+
+    def awaits_outcome(self, operation_id: str) -> bool:
+        """Whether an operation has begun and has no outcome yet."""
+        begun = self._store.read(_document(operation_id, "intent.json"))
+        return begun is not None and self._store.read(_document(operation_id, "outcome.json")) is None
+
+    def live_operation(self) -> str | None:
+        """The id of the operation that is running now, if one is."""
+        lease = self.head().lease
+        running = lease is not None and self._host.liveness(lease, self._clock.now()) is not Liveness.GONE
+        return lease.operation_id if lease and running else None
 
     def operation_ids(self) -> tuple[str, ...]:
         """Every operation's id, oldest first (ids sort by time)."""

@@ -38,6 +38,7 @@ def recover(context: StackContext, options: RecoverOptions) -> tuple[Operation, 
         raise UsageError("--confirm-absent needs a reason", "add --reason TEXT: how do you know that nothing exists?")
     context.records.rebuild_head(context.console)
     context.records.refuse_if_alive()
+    context.engine.discard_import_blocks()
     unreadable: CorruptRecordError | None = None
     settled: list[Operation] = []
     for operation_id in context.records.head().open_operations:
@@ -81,7 +82,7 @@ def _confirmed(context: StackContext, operation: Operation, options: RecoverOpti
         _with_word(step, said) if step.address in options.confirm_absent else step for step in operation.steps
     )
     result = replace(operation.result, steps=steps)
-    context.records.finish(result)
+    context.records.finish(result, operation.result)
     return replace(operation, result=result)
 
 
@@ -89,7 +90,8 @@ def _refuse_unless_unknown(steps: Sequence[Step], address: str) -> None:
     step = next((step for step in steps if step.address == address), None)
     if step is None or step.outcome is not Outcome.UNKNOWN or step.observed:
         raise InputError(
-            f"{address} is not an unknown step without a trace of an object", "see `tfguard status` for what it is"
+            f"{address} is no step of which nothing is known: only such a one can be closed on your word",
+            "see `tfguard status` for what it is",
         )
 
 

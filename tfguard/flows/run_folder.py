@@ -7,7 +7,8 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from tfguard.errors import InputError
+from tfguard.errors import InputError, TfguardError
+from tfguard.flows.records import Records
 from tfguard.model.lease import ProcessIdentity
 from tfguard.ports import Host
 
@@ -35,6 +36,16 @@ def open_run_folder(parent: Path, operation_id: str, host: Host, keep: Collectio
     return directory.absolute()
 
 
+def close_run_folder(directory: Path, operation_id: str, records: Records) -> None:
+    """Remove a run's folder, unless the record has the run's beginning and not its end: then it is all the evidence."""
+    try:
+        needed = records.awaits_outcome(operation_id)
+    except TfguardError:
+        needed = True
+    if not needed:
+        discard_run_folder(directory, operation_id)
+
+
 def discard_run_folder(directory: Path, operation_id: str) -> None:
     """Remove a run's folder once everything in it has been read.
 
@@ -53,7 +64,7 @@ def _sweep(parent: Path, host: Host, keep: Collection[str]) -> None:
 def _held(directory: Path, host: Host) -> bool:
     try:
         pid, start_time = (directory / _HOLDER).read_text().split()
-        return host.runs(ProcessIdentity(int(pid), int(start_time)))
+        return host.runs(ProcessIdentity(int(pid), int(start_time))) or host.engine_writes_to(directory)
     except FileNotFoundError:
         # Killed before it wrote the file, or about to write it.
         return time.time() - directory.stat().st_mtime < _BEING_MADE_SECONDS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from tfguard.errors import TfguardError
 from tfguard.flows.records import HEARTBEAT, Records
@@ -11,7 +11,7 @@ from tfguard.model.event import EngineEvent, EventKind
 from tfguard.model.lease import ProcessIdentity
 from tfguard.model.operation import JournalEntry
 from tfguard.ports import Clock, Console
-from tfguard.reconcile.progress import Progress, journal_entry
+from tfguard.reconcile.progress import SIGNAL, Progress, journal_entry
 
 _BATCH_EVERY = timedelta(seconds=1)
 
@@ -19,7 +19,7 @@ _BATCH_EVERY = timedelta(seconds=1)
 class RunJournal:
     """Stands behind `ports.RunWatcher`: writes in small batches, and once at the start of each create.
 
-    A record that cannot be written any more is said aloud once and stops nothing: the engine's calls are in flight.
+    A record that cannot be written is said aloud once and stops nothing: the engine's calls are in flight.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class RunJournal:
         self._waiting: list[JournalEntry] = []
         self._written = clock.now()
         self._renewed = clock.now()
-        self._broken = False
+        self._complained = False
         self.progress = Progress()
         self.interrupts = 0
 
@@ -61,7 +61,7 @@ class RunJournal:
     def interrupted(self, signal_name: str, forwarded: bool) -> None:
         """Note a signal, and tell the user that tfguard waits for the calls in flight."""
         self.interrupts += 1
-        self._waiting.append(JournalEntry(self._clock.now(), "signal", action=signal_name))
+        self._waiting.append(JournalEntry(self._clock.now(), SIGNAL, action=signal_name))
         if forwarded:
             self._console.say(f"{signal_name}: the engine was interrupted once; waiting until its calls have settled")
         else:
@@ -69,14 +69,9 @@ class RunJournal:
 
     def flush(self) -> None:
         """Write what has gathered."""
-        entries, self._waiting = self._waiting, []
         self._written = self._clock.now()
-        if entries:
-            self._guarded(lambda: self._records.journal(self._operation_id, entries))
-
-    def last_activity(self, otherwise: datetime) -> datetime:
-        """When the engine was last seen doing something."""
-        return self.progress.last_at or otherwise
+        if self._waiting and self._guarded(lambda: self._records.journal(self._operation_id, self._waiting)):
+            self._waiting = []
 
     def _has_first_start(self) -> bool:
         """Whether a start waits that is the first for a while: its create may be in flight when the machine dies."""
@@ -89,11 +84,13 @@ class RunJournal:
                 "another run has taken this operation's lease; the engine goes on, and so does this look at it"
             )
 
-    def _guarded(self, write: Callable[[], None]) -> None:
-        if self._broken:
-            return
+    def _guarded(self, write: Callable[[], None]) -> bool:
+        """Whether the write went through; one that does not is tried again at the next tick, and said aloud once."""
         try:
             write()
         except TfguardError as error:
-            self._broken = True
-            self._console.warn(f"{error.what}; the engine goes on, and its steps will be looked up afterwards")
+            if not self._complained:
+                self._console.warn(f"{error.what}; the engine goes on, and its steps will be looked up afterwards")
+            self._complained = True
+            return False
+        return True

@@ -12,11 +12,12 @@ from tfguard.flows.context import StackContext
 from tfguard.flows.errored import read_errored_state, unpushed_errored_state
 from tfguard.flows.run_folder import discard_run_folder
 from tfguard.flows.verify import Run, provider_from_record, verify
+from tfguard.model.disposition import Disposition
 from tfguard.model.evidence import Evidence, EvidenceKind
 from tfguard.model.operation import ErroredState, JournalEntry, Operation, OperationStatus, Result, Step, StreamHealth
 from tfguard.model.plan import ProviderConfig
-from tfguard.ports import ImportProbe
-from tfguard.reconcile.progress import Progress, journal_entry
+from tfguard.reconcile.findings import decisions_since
+from tfguard.reconcile.progress import SIGNAL, Progress, journal_entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +52,13 @@ def settle(context: StackContext, operation: Operation, how: Settling) -> Operat
     verdict = verify(run, context.around, how.patient)
     settled = replace(
         result,
-        steps=_decided(_keep(operation.steps, verdict.steps), context),
+        steps=_decided(_keep(operation.steps, verdict.steps), operation, context),
         gaps=verdict.gaps,
         lineage=verdict.state.lineage or result.lineage,
         serial_after=verdict.state.serial if verdict.state.lineage else result.serial_after,
         errored_state=errored or (replace(result.errored_state, pushed=True) if result.errored_state else None),
     )
-    context.records.finish(settled)
+    context.records.finish(settled, operation.result)
     if operation.intent.run_directory and operation.result is None:
         discard_run_folder(Path(operation.intent.run_directory), operation.id)
     return replace(operation, result=settled, journal=story.journal)
@@ -74,11 +75,30 @@ def _story(context: StackContext, operation: Operation) -> _Story:
         events, health = left
         times = [(event, _time(event.timestamp) or operation.intent.started_at) for event in events]
         entries = [journal_entry(event, at, None) for event, at in times]
-        ids = {(entry.kind, entry.address): entry.id for entry in operation.journal if entry.id}
-        journal = tuple(replace(entry, id=ids.get((entry.kind, entry.address))) for entry in entries if entry)
+        journal, missing = _merged([entry for entry in entries if entry], operation.journal)
+        if missing or operation.intent.boot_id != context.host.boot():
+            # What was not yet on the disk when the machine went down is in neither.
+            health = replace(health, whole=False)
     progress = Progress()
     progress.add(journal)
     return _Story(journal, health, progress)
+
+
+def _merged(
+    stream: Sequence[JournalEntry], journal: Sequence[JournalEntry]
+) -> tuple[tuple[JournalEntry, ...], Sequence[JournalEntry]]:
+    """The stream with the journal's ids, and with what only the journal has; and that part alone.
+
+    The journal is on the disk when it has been written, the stream is not: after a power cut it can be the shorter one.
+    """
+    ids = {_about(entry): entry.id for entry in journal if entry.id}
+    heard = {_about(entry) for entry in stream}
+    missing = [entry for entry in journal if entry.kind != SIGNAL and _about(entry) not in heard]
+    return (*(replace(entry, id=ids.get(_about(entry))) for entry in stream), *missing), missing
+
+
+def _about(entry: JournalEntry) -> tuple[str, str | None, str | None]:
+    return entry.kind, entry.address, entry.action
 
 
 def _time(text: str | None) -> datetime | None:
@@ -132,12 +152,13 @@ def _run(
         stream_whole=story.health.whole,
         read_state=lambda: context.read_state(operation),
         errored=read_errored_state(context, operation.id, errored) if errored else None,
-        probe=lambda step, import_id: _probe(context, step, import_id, how),
+        probe=lambda step, import_id: context.engine.probe_import(step.address, import_id, _arguments(operation, how)),
     )
 
 
-def _probe(context: StackContext, step: Step, import_id: str, how: Settling) -> ImportProbe:
-    return context.engine.probe_import(step.address, import_id, how.arguments)
+def _arguments(operation: Operation, how: Settling) -> tuple[str, ...]:
+    """The engine's variables: the run's own -var-file, then what the user gives now; values of -var are not kept."""
+    return (*(f"-var-file={name}" for name in operation.intent.var_files), *how.arguments)
 
 
 def _providers(context: StackContext, operation: Operation, how: Settling) -> Mapping[str, ProviderConfig]:
@@ -148,8 +169,7 @@ def _providers(context: StackContext, operation: Operation, how: Settling) -> Ma
         return recorded
     with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
         plan_file = Path(folder) / "plan"
-        arguments = (*how.arguments, *(f"-var-file={name}" for name in operation.intent.var_files))
-        failed = context.engine.quiet_plan(("-refresh=false", *arguments), plan_file)
+        failed = context.engine.quiet_plan(("-refresh=false", *_arguments(operation, how)), plan_file)
         if failed is not None:
             context.console.warn(f"the provider's credentials in the configuration cannot be read again: {failed}")
             return recorded
@@ -174,14 +194,14 @@ def _kept(old: Step | None, new: Step) -> Step:
     return replace(new, evidence=(*new.evidence, Evidence(EvidenceKind.OPERATION, f"seen earlier: {', '.join(gone)}")))
 
 
-def _decided(steps: Sequence[Step], context: StackContext) -> tuple[Step, ...]:
+def _decided(steps: Sequence[Step], operation: Operation, context: StackContext) -> tuple[Step, ...]:
     """The steps whose stray objects have all been decided about, marked with the decision."""
-    ledger = {entry.finding_id: entry.kind.value for entry in context.records.dispositions()}
-    return tuple(_with_disposition(step, ledger) for step in steps)
+    decided = decisions_since(operation, context.records.dispositions())
+    return tuple(_with_disposition(step, decided) for step in steps)
 
 
-def _with_disposition(step: Step, ledger: Mapping[str, str]) -> Step:
+def _with_disposition(step: Step, decided: Mapping[str, Disposition]) -> Step:
     strays = [seen.finding_id for seen in step.observed if seen.finding_id]
-    if strays and all(stray in ledger for stray in strays):
-        return replace(step, disposition=ledger[strays[0]])
+    if strays and all(stray in decided for stray in strays):
+        return replace(step, disposition=decided[strays[0]].kind.value)
     return step

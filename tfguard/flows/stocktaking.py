@@ -16,6 +16,7 @@ from tfguard.model.operation import Intent, Operation, OperationStatus, Outcome,
 from tfguard.model.plan import ProviderConfig
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import ApplyExit
+from tfguard.reconcile.marks import recorded
 
 # A shell reports its child's death as 128 + N, so an exit code can tell of a signal too (case B06).
 _DEADLY_SIGNALS = frozenset({2, 6, 9, 11, 13, 15})
@@ -44,13 +45,21 @@ class Ran:
 
 
 def take_stock(context: StackContext, ran: Ran) -> Operation:
-    """The operation with its outcome, as the record holds it. Never raises: the engine's exit code must get through."""
-    operation = Operation(ran.intent, _first_result(context, ran))
+    """The operation with its outcome, as far as it could be concluded and recorded.
+
+    Never raises: the engine's exit code must get through.
+    """
+    result = _first_result(context, ran)
+    operation = Operation(ran.intent, result)
     try:
-        return _concluded(context, ran, operation)
+        # How the engine ended is known to nobody else: it must not get lost while tfguard looks.
+        context.records.write_outcome(result, None)
+        return _concluded(context, ran, operation, result)
     except TfguardError as error:
         context.console.warn(f"{error.what}; the operation stays open: {error.advice}")
-        return operation
+    except Exception as error:  # noqa: BLE001 (a defect in looking must not take the engine's exit code away)
+        context.console.warn(f"the look failed ({type(error).__name__}: {error}); the operation stays open")
+    return operation
 
 
 def _first_result(context: StackContext, ran: Ran) -> Result:
@@ -67,10 +76,7 @@ def _first_result(context: StackContext, ran: Ran) -> Result:
     )
 
 
-def _concluded(context: StackContext, ran: Ran, operation: Operation) -> Operation:
-    result = operation.result or _first_result(context, ran)
-    # How the engine ended is known to nobody else: it must not get lost while tfguard looks.
-    context.records.write_outcome(result)
+def _concluded(context: StackContext, ran: Ran, operation: Operation, result: Result) -> Operation:
     try:
         after = context.read_state(operation)
     except InputError as error:
@@ -83,15 +89,18 @@ def _concluded(context: StackContext, ran: Ran, operation: Operation) -> Operati
         gaps = ("nothing was looked up (--no-verify)",)
         return _finished(context, operation, replace(result, steps=_by_state_alone(ran.told, after), gaps=gaps))
     run = _run(context, ran, result, operation)
-    operation = _finished(context, operation, _with(result, verify(run, context.around, patient=False)))
+    looked = _with(result, verify(run, context.around, patient=False))
     exited = ran.ended.exit
-    if operation.open and not exited.interrupted and exited.signal is None:
-        operation = _finished(context, operation, _with(result, verify(run, context.around, patient=True)))
-    return operation
+    if looked.open and not exited.interrupted and exited.signal is None:
+        # Kept while waiting: a pipeline that loses patience must find what is known so far.
+        context.records.write_outcome(looked, operation.result)
+        operation = replace(operation, result=looked)
+        looked = _with(looked, verify(run, context.around, patient=True))
+    return _finished(context, operation, looked)
 
 
 def _finished(context: StackContext, operation: Operation, result: Result) -> Operation:
-    context.records.finish(result)
+    context.records.finish(result, operation.result)
     return replace(operation, result=result)
 
 
@@ -106,12 +115,8 @@ def _all_unknown(steps: tuple[Step, ...], why: str) -> tuple[Step, ...]:
 
 def _by_state_alone(steps: tuple[Step, ...], after: StateSnapshot) -> tuple[Step, ...]:
     """What is in state is recorded; the rest was not looked for, and is unknown."""
-    recorded = (Evidence(EvidenceKind.IN_STATE, "in state"),)
     unlooked = _all_unknown(steps, "not looked up (--no-verify)")
-    return tuple(
-        replace(step, outcome=Outcome.RECORDED, evidence=recorded) if after.at(step.address) else step
-        for step in unlooked
-    )
+    return tuple(recorded(step, held) if (held := after.at(step.address)) else step for step in unlooked)
 
 
 def _run(context: StackContext, ran: Ran, result: Result, operation: Operation) -> Run:
@@ -128,6 +133,7 @@ def _run(context: StackContext, ran: Ran, result: Result, operation: Operation) 
         read_state=lambda: context.read_state(operation),
         errored=context.engine.read_state_file(Path(errored.path)) if errored else None,
         secrets=ran.secrets,
+        while_waiting=ran.journal.tick,
         probe=lambda step, import_id: context.engine.probe_import(step.address, import_id, ran.arguments),
     )
 

@@ -21,7 +21,6 @@ from tfguard.reconcile.look import ListingKey, Look, listings_for
 from tfguard.reconcile.outcomes import conclude
 
 _AT_ONCE = 8
-_BASELINE_SECONDS = 60.0
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 10.0
 _MOST_PROBES = 5
@@ -142,10 +141,13 @@ class Looking:
 
 
 def _answer(key: ListingKey, future: Future[Listing], seconds: float | None) -> Listing:
-    if future.done() and not future.cancelled():
-        return future.result()
     scope = Scope("", None, key[2], key[1])
-    return Listing(key[0], scope, (), Gap(f"{key[1]} {key[0]}", f"the list took longer than {seconds} s"))
+    if not future.done() or future.cancelled():
+        return Listing(key[0], scope, (), Gap(f"{key[1]} {key[0]}", f"the list took longer than {seconds} s"))
+    if defect := future.exception():
+        # A list that breaks is an incomplete look like any other (rule 12), and no reason to lose the outcome.
+        return Listing(key[0], scope, (), Gap(f"{key[1]} {key[0]}", f"the list failed: {type(defect).__name__}"))
+    return future.result()
 
 
 def baseline_keys(
@@ -191,6 +193,7 @@ class Run:
     `read_state` gives the state now and is asked again at each look: a state can change between two. `probe` asks the
     engine itself about a step and an import id, where no list answers. `open_creates` are the addresses of which the
     engine began a create and did not report its end. `secrets` are the plan's marked values, None once they are gone.
+    `while_waiting` is called between two looks.
     """
 
     steps: tuple[Step, ...]
@@ -205,6 +208,7 @@ class Run:
     secrets: frozenset[str] | None = None
     probe: Callable[[Step, str], ImportProbe] | None = None
     open_creates: frozenset[str] = frozenset()
+    while_waiting: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +237,7 @@ def verify(run: Run, around: Surroundings, patient: bool) -> Verdict:
                 "what is not listed yet may exist all the same (Ctrl-C leaves it unknown)"
             )
         # A moment longer than what is left, so that the last look is after the end of the grace.
+        run.while_waiting()
         if not around.clock.sleep(min(pause, left.total_seconds() + 0.05)):
             return verdict
         pause = min(pause * 2, _LONGEST_PAUSE)
@@ -267,8 +272,16 @@ def _look_once(run: Run, around: Surroundings, asked_at: datetime) -> Verdict:
     look = replace(look, probes=_probes(run, conclude(placed, look, around.catalog), around.catalog))
     steps = conclude(placed, look, around.catalog)
     answers = [answer for key in listings if (answer := look.listing(key))]
-    gaps = tuple(sorted({f"{one.gap.scope}: {one.gap.reason}" for one in answers if one.gap}))
-    return Verdict(_without_secrets(steps, run.secrets), gaps, state)
+    gaps = {f"{one.gap.scope}: {one.gap.reason}" for one in answers if one.gap}
+    if unlisted := _unlisted_types(run.steps, around):
+        gaps.add(f"{', '.join(unlisted)}: not in the catalogue, so a second object would go unseen")
+    return Verdict(_without_secrets(steps, run.secrets), tuple(sorted(gaps)), state)
+
+
+def _unlisted_types(steps: Iterable[Step], around: Surroundings) -> list[str]:
+    """The types of which something was to be made and that nobody can list (rule 12: a gap has a name)."""
+    making = [step for step in steps if step.action.creates and not around.catalog.state_only(step.provider)]
+    return sorted({step.type for step in making if around.catalog.get(step.type) is None})
 
 
 def _placed(step: Step, listings: Mapping[ListingKey, Listing]) -> Step:

@@ -14,6 +14,11 @@ def hcl_string(text: str) -> str:
     return '"' + escaped.replace("${", "$${").replace("%{", "%%{") + '"'
 
 
+def import_block(address: str, import_id: str) -> str:
+    """An import block, escaped so that it means exactly this id (case B52)."""
+    return f"import {{\n  to = {address}\n  id = {hcl_string(import_id)}\n}}\n"
+
+
 def module_path(address: str) -> tuple[str, ...]:
     """The names of the modules that `address` lies in, outermost first, without instance keys."""
     names: list[str] = []

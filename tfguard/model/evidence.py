@@ -26,7 +26,6 @@ class EvidenceKind(StrEnum):
     ENGINE_READ = "engine-read"
     ENGINE_EVENT = "engine-event"
     ENGINE_REFUSAL = "provider-refused-create"
-    STARTED_NOT_ENDED = "started-not-ended"
     NEVER_STARTED = "never-started"
     EXISTED_BEFORE = "existed-before"
     SEVERAL_CANDIDATES = "several-candidates"

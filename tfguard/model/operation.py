@@ -196,6 +196,7 @@ class Intent:
     approval: str | None = None
     user_agent: str | None = None
     run_directory: str | None = None
+    boot_id: str = ""
     state_out: str | None = None
     on_gap_reason: str | None = None
     adopts: tuple[str, ...] = ()

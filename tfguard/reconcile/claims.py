@@ -97,7 +97,7 @@ def observed_match(match: Match, claims: Claims) -> ObservedObject:
     return with_finding(replace(seen, addresses=claims.claimants(match.found), evidence=match.evidence))
 
 
-def _tells(kind: ResourceType, identity: Mapping[str, str]) -> bool:
+def tells_apart(kind: ResourceType, identity: Mapping[str, str]) -> bool:
     """Whether an identity holds anything that tells one object of this type from another."""
     return any(key in identity for key in kind.keys)
 

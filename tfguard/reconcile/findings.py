@@ -20,14 +20,22 @@ _VERDICTS: Mapping[Outcome, Verdict] = {
 
 def findings_of(operations: Iterable[Operation], ledger: Sequence[Disposition]) -> tuple[Finding, ...]:
     """Each stray object once, newest operation last; decided ones carry their disposition."""
-    decided = {entry.finding_id: entry for entry in ledger}
     found: dict[str, Finding] = {}
     for operation in operations:
+        decided = decisions_since(operation, ledger)
         for step in operation.steps:
             for seen in step.observed:
                 if seen.finding_id and not seen.in_state and step.outcome in _VERDICTS:
                     found[seen.finding_id] = _finding(operation, step, seen, decided.get(seen.finding_id))
     return tuple(found.values())
+
+
+def decisions_since(operation: Operation, ledger: Sequence[Disposition]) -> Mapping[str, Disposition]:
+    """The decisions by finding id that were made after the operation began.
+
+    An id comes from the object's identity alone: an object that is made again under an old name needs a decision anew.
+    """
+    return {entry.finding_id: entry for entry in ledger if entry.at >= operation.intent.started_at}
 
 
 def _finding(operation: Operation, step: Step, seen: ObservedObject, decided: Disposition | None) -> Finding:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from tfguard.catalog.loader import Catalog
 from tfguard.catalog.types import ResourceType
+from tfguard.model.disposition import DispositionKind
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.failure import FailureKind
 from tfguard.model.inventory import CloudObject, Listing
@@ -19,7 +20,16 @@ from tfguard.model.plan import Action
 from tfguard.model.state import StateInstance
 from tfguard.reconcile.claims import Claims, observed_match, same_identity
 from tfguard.reconcile.look import Look, listing_key, never_started
-from tfguard.reconcile.marks import absent, leftover, name_of, observe, older, unknown, with_finding
+from tfguard.reconcile.marks import (
+    absent,
+    leftover,
+    name_of,
+    observe,
+    older,
+    recorded,
+    unknown_unless_seen,
+    with_finding,
+)
 from tfguard.reconcile.matching import Match, same_object
 from tfguard.reconcile.probing import by_probe, with_probe
 from tfguard.reconcile.removals import child_of_parent, deleted, held_for_delete, lagging, left_over, still_listed
@@ -36,7 +46,7 @@ def _conclude(step: Step, look: Look, catalog: Catalog, claims: Claims) -> Step:
         step = replace(step, status=StepStatus.ERROR)  # attempted and not finished
     held = look.state.at(step.address)
     if step.action is Action.FORGET:
-        return replace(step, evidence=(Evidence(EvidenceKind.REMOVED_FROM_STATE, "removed from state on purpose"),))
+        return _forgotten(step, held)
     if step.action is Action.DELETE:
         return deleted(step, look, catalog, held_for_delete(step, held, look, catalog))
     if held is not None:
@@ -49,12 +59,21 @@ def _conclude(step: Step, look: Look, catalog: Catalog, claims: Claims) -> Step:
     return _missing(step, look, catalog, claims)
 
 
+def _forgotten(step: Step, held: StateInstance | None) -> Step:
+    """A `removed` block: the object stays at the provider on purpose, which is a decision and no finding."""
+    if held is not None:
+        return recorded(step, held)
+    evidence = (Evidence(EvidenceKind.REMOVED_FROM_STATE, "the configuration gave it up; it was left as it is"),)
+    kept = DispositionKind.RETAIN.value
+    return replace(step, status=StepStatus.RETAINED, outcome=Outcome.ORPHANED, disposition=kept, evidence=evidence)
+
+
 def _held(
     step: Step, held: StateInstance, look: Look, catalog: Catalog, extra: Sequence[Match], claims: Claims
 ) -> Step:
     """A step whose address has an object in state: recorded or tainted, and duplicated when there is one more."""
-    kind_of_evidence = EvidenceKind.TAINTED if held.tainted else EvidenceKind.IN_STATE
-    evidence = [Evidence(kind_of_evidence, f"the state holds {name_of(held)}")]
+    plain = recorded(step, held)
+    evidence = list(plain.evidence)
     extra = [match for match in extra if match.confidence is not Confidence.POSSIBLE]
     if not extra and _lost_half(step, held, look, catalog):
         made = _not_found(step, look, catalog, claims)
@@ -63,7 +82,7 @@ def _held(
         if made.outcome is Outcome.ORPHANED:
             return replace(made, outcome=Outcome.DUPLICATED, evidence=(*evidence, *made.evidence))
     observed = [*_state_objects(step, held, look, catalog), *(observed_match(match, claims) for match in extra)]
-    outcome = Outcome.TAINTED if held.tainted else Outcome.RECORDED
+    outcome = plain.outcome
     if extra:
         outcome = Outcome.DUPLICATED
         names = ", ".join(match.found.id for match in extra)
@@ -152,7 +171,9 @@ def _not_found(step: Step, look: Look, catalog: Catalog, claims: Claims) -> Step
     if listing is None or kind is None:
         return by_probe(step, look)
     if listing.gap is not None:
-        return unknown(with_probe(step, look), EvidenceKind.GAP, f"{listing.gap.scope}: {listing.gap.reason}")
+        return unknown_unless_seen(
+            with_probe(step, look), EvidenceKind.GAP, f"{listing.gap.scope}: {listing.gap.reason}"
+        )
     before = _older_namesake(step, kind, listing, look)
     if before and (giver := claims.given_up_by(step, kind, before)):
         return _renamed(step, before, giver, look)
@@ -164,7 +185,7 @@ def _not_found(step: Step, look: Look, catalog: Catalog, claims: Claims) -> Step
         return absent(step, EvidenceKind.ENGINE_REFUSAL, f"{failure.detail}, and it is not listed")
     if look.grace_over:
         return absent(step, EvidenceKind.NOT_LISTED, f"not among the {len(listing.objects)} objects in {listing.scope}")
-    return unknown(
+    return unknown_unless_seen(
         step, EvidenceKind.NOT_LISTED, f"not listed yet; that proves absence from {look.grace_ends:%H:%M:%SZ} on"
     )
 
@@ -183,7 +204,7 @@ def _renamed(step: Step, found: CloudObject, giver: str, look: Look) -> Step:
     detail = f"{giver} gives up the name of {found.id} in this run: it is the old object, or the new one"
     evidence = (Evidence(EvidenceKind.DESIRED_IDENTITY, detail),)
     if not look.grace_over and not look.window(listing_key(step)).made_after_start(found):
-        return unknown(step, EvidenceKind.DESIRED_IDENTITY, detail)
+        return unknown_unless_seen(step, EvidenceKind.DESIRED_IDENTITY, detail)
     seen = observe(found, in_state=False, confidence=Confidence.LIKELY)
     addresses = tuple(dict.fromkeys((step.address, giver)))
     seen = with_finding(replace(seen, addresses=addresses, evidence=evidence))

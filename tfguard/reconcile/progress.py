@@ -13,6 +13,9 @@ from tfguard.model.plan import Action
 from tfguard.model.secrets import is_secret
 from tfguard.reconcile.failures import classify
 
+SIGNAL = "signal"
+"""The kind of a journal entry for a signal that tfguard got; every other kind is the engine's own word."""
+
 _KEPT = (EventKind.APPLY_START, EventKind.APPLY_COMPLETE, EventKind.APPLY_ERRORED, EventKind.CHANGE_SUMMARY)
 
 

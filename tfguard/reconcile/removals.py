@@ -11,9 +11,9 @@ from tfguard.model.inventory import CloudObject
 from tfguard.model.operation import Outcome, Step, StepStatus
 from tfguard.model.plan import Action
 from tfguard.model.state import StateInstance
-from tfguard.reconcile.claims import _tells, known_to_state, same_identity
+from tfguard.reconcile.claims import known_to_state, same_identity, tells_apart
 from tfguard.reconcile.look import Look, listing_key
-from tfguard.reconcile.marks import absent, gone, leftover, name_of, unknown
+from tfguard.reconcile.marks import absent, gone, leftover, recorded, unknown_unless_seen
 from tfguard.reconcile.matching import lies_elsewhere, same_object
 from tfguard.reconcile.probing import with_probe
 
@@ -21,10 +21,7 @@ from tfguard.reconcile.probing import with_probe
 def deleted(step: Step, look: Look, catalog: Catalog, held: StateInstance | None) -> Step:
     """A step whose object should be gone, or whose object left the state."""
     if held is not None:
-        outcome = Outcome.TAINTED if held.tainted else Outcome.RECORDED
-        return replace(
-            step, outcome=outcome, evidence=(Evidence(EvidenceKind.IN_STATE, f"the state holds {name_of(held)}"),)
-        )
+        return recorded(step, held)
     if catalog.state_only(step.provider):
         return gone(step, EvidenceKind.NOT_LISTED, "this provider keeps objects in the state alone")
     listing, kind = look.listing(listing_key(step)), catalog.get(step.type)
@@ -33,24 +30,26 @@ def deleted(step: Step, look: Look, catalog: Catalog, held: StateInstance | None
     if listing is None or kind is None:
         if step.status is StepStatus.OK:
             return gone(step, EvidenceKind.ENGINE_EVENT, "the engine deleted it; the catalogue cannot list the type")
-        return unknown(step, EvidenceKind.NOT_LOOKED_FOR, f"the catalogue cannot list {step.type}")
+        return unknown_unless_seen(step, EvidenceKind.NOT_LOOKED_FOR, f"the catalogue cannot list {step.type}")
     if (left := still_listed(step, look, catalog)) is not None:
         return left_over(step, left, look)
     if listing.gap is not None:
-        return unknown(step, EvidenceKind.GAP, f"{listing.gap.scope}: {listing.gap.reason}")
+        return unknown_unless_seen(step, EvidenceKind.GAP, f"{listing.gap.scope}: {listing.gap.reason}")
     if lies_elsewhere(step.before, listing.scope.account, listing.scope.region):
-        return unknown(step, EvidenceKind.GAP, f"{listing.scope}: the object lies elsewhere ({step.before['arn']})")
-    if not _tells(kind, step.before):
+        return unknown_unless_seen(
+            step, EvidenceKind.GAP, f"{listing.scope}: the object lies elsewhere ({step.before['arn']})"
+        )
+    if not tells_apart(kind, step.before):
         if step.status is StepStatus.OK:
             return gone(step, EvidenceKind.ENGINE_EVENT, "the engine deleted it; its name may not be kept")
-        return unknown(step, EvidenceKind.NOT_LOOKED_FOR, "which object this is may not be kept")
+        return unknown_unless_seen(step, EvidenceKind.NOT_LOOKED_FOR, "which object this is may not be kept")
     return gone(step, EvidenceKind.NOT_LISTED, f"not among the {len(listing.objects)} objects in {listing.scope}")
 
 
 def held_for_delete(step: Step, held: StateInstance | None, look: Look, catalog: Catalog) -> StateInstance | None:
     """The instance that a delete is about: the current one, or a deposed one of the same address."""
     kind = catalog.get(step.type)
-    if kind is None or held is None or not (_tells(kind, step.before) and _tells(kind, held.identity)):
+    if kind is None or held is None or not (tells_apart(kind, step.before) and tells_apart(kind, held.identity)):
         return held
     here = (instance for instance in look.state.instances if instance.address == step.address)
     return next((instance for instance in here if same_identity(kind, step.before, instance.identity)), None)
@@ -67,7 +66,7 @@ def left_over(step: Step, left: CloudObject, look: Look) -> Step:
 
 def lagging(step: Step, look: Look) -> Step:
     detail = f"deleted, and still listed; that proves a leftover from {look.grace_ends:%H:%M:%SZ} on"
-    return unknown(step, EvidenceKind.ENGINE_EVENT, detail)
+    return unknown_unless_seen(step, EvidenceKind.ENGINE_EVENT, detail)
 
 
 def child_of_parent(step: Step, look: Look, kind: ResourceType) -> Step:
@@ -81,14 +80,14 @@ def child_of_parent(step: Step, look: Look, kind: ResourceType) -> Step:
     name = (step.before or step.desired).get(rule.attribute) if rule else None
     listing = look.listing((rule.type, step.provider_key, step.region or "")) if rule else None
     if rule is None or name is None or listing is None:
-        return unknown(step, EvidenceKind.GAP, f"the parent of this {step.type} is not known")
+        return unknown_unless_seen(step, EvidenceKind.GAP, f"the parent of this {step.type} is not known")
     if any(found.identity.get(rule.parent_attribute) == name for found in listing.objects):
-        return unknown(step, EvidenceKind.GAP, f"its parent {rule.type} {name} still exists")
+        return unknown_unless_seen(step, EvidenceKind.GAP, f"its parent {rule.type} {name} still exists")
     if listing.gap is not None:
-        return unknown(step, EvidenceKind.GAP, f"{listing.gap.scope}: {listing.gap.reason}")
+        return unknown_unless_seen(step, EvidenceKind.GAP, f"{listing.gap.scope}: {listing.gap.reason}")
     if not look.grace_over:
         detail = f"its parent {rule.type} {name} is not listed; that proves it gone from {look.grace_ends:%H:%M:%SZ} on"
-        return unknown(step, EvidenceKind.NOT_LISTED, detail)
+        return unknown_unless_seen(step, EvidenceKind.NOT_LISTED, detail)
     detail = f"its parent {rule.type} {name} is gone, and takes it along"
     return (gone if step.action is Action.DELETE else absent)(step, EvidenceKind.NOT_LISTED, detail)
 

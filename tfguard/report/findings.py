@@ -9,9 +9,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from tfguard.model.address import hcl_string
-from tfguard.model.finding import Finding
+from tfguard.model.address import import_block
+from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import Coverage
+from tfguard.report.operation import SETTLE_DUPLICATE
 from tfguard.report.paint import Paint
 
 _COLUMNS = (
@@ -40,6 +41,8 @@ def findings_text(findings: Sequence[Finding], coverage: Coverage, paint: Paint)
         lines.append(f"  {row['type']} {row['import_id']} ({where}{since})")
         lines.append(f"  for {finding.address or 'one of ' + ', '.join(finding.addresses)}")
         lines += [f"  evidence: {item.kind.value}: {item.detail}" for item in finding.evidence]
+        if finding.verdict is Verdict.DUPLICATED and not finding.disposition:
+            lines.append(f"  to settle: {SETTLE_DUPLICATE}")
         if finding.disposition:
             lines.append(f"  settled: {finding.disposition.kind.value} by {finding.disposition.actor}")
     if not findings:
@@ -82,7 +85,7 @@ def import_blocks(findings: Sequence[Finding]) -> str:
     """
     addresses = Counter(finding.address for finding in findings if not finding.disposition)
     return "\n".join(
-        f"import {{\n  to = {finding.address}\n  id = {hcl_string(finding.object.import_id)}\n}}\n"
+        import_block(finding.address, finding.object.import_id)
         for finding in findings
         if finding.address and finding.object and "import" in finding.actions and addresses[finding.address] == 1
     )

@@ -15,11 +15,12 @@ _LOUD = {
     Outcome.RECORDED: ("green",),
     Outcome.ABSENT: ("dim",),
 }
+SETTLE_DUPLICATE = "delete the one that is not needed at the provider, then run `tfguard recover`"
 _MEANING = {
     Outcome.ORPHANED: "exists, and the state does not know it",
     Outcome.DUPLICATED: "exists more than once for one address",
     Outcome.UNKNOWN: "could not be told",
-    Outcome.TAINTED: "in state, tainted",
+    Outcome.TAINTED: "in state, marked for replacement",
     Outcome.RECORDED: "in state",
     Outcome.ABSENT: "not there",
 }
@@ -54,6 +55,8 @@ def summary_lines(operation: Operation, next_actions: Sequence[str], paint: Pain
     for step in loud:
         yield from (line.removeprefix("  ") for line in step_lines(step, paint))
     result = operation.result
+    if result and result.signal:
+        yield paint(f"the engine was ended by signal {result.signal}; what it had begun was looked up", "yellow")
     health = result.stream if result else None
     if health and (health.plain or health.cut):
         yield f"the event stream had {health.plain} plain and {health.cut} cut lines; outcomes rest on state and lists"
@@ -79,7 +82,7 @@ def step_lines(step: Step, paint: Paint) -> Iterator[str]:
     decided = f", {step.disposition}" if step.disposition else ""
     meaning = f" ({_MEANING[outcome]})" if outcome else ""
     yield f"  {step.address}: {word}{meaning}{decided}"
-    if outcome in (Outcome.RECORDED, Outcome.ABSENT) and not step.error:
+    if outcome is Outcome.RECORDED and not step.error:
         return
     if step.error:
         yield f"      engine: {step.status.value}, {step.error}"
@@ -87,6 +90,8 @@ def step_lines(step: Step, paint: Paint) -> Iterator[str]:
         yield f"      {object_line(seen)}"
     for evidence in step.evidence:
         yield f"      evidence: {evidence.kind.value}: {evidence.detail}"
+    if outcome is Outcome.DUPLICATED and step.open:
+        yield f"      to settle: {SETTLE_DUPLICATE}"
 
 
 def object_line(seen: ObservedObject) -> str:
