@@ -1,12 +1,28 @@
 """Every error that tfguard raises on purpose.
 
 An error knows two lines, what happened and what to do, and the exit code that a pipeline sees. The codes are those of
-the interface (README, "Exit codes"); a new code is a new class here.
+the interface (README, "Exit codes"); a new code is a new member of `ExitCode`, and an error that carries it.
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import ClassVar
+
+
+class ExitCode(IntEnum):
+    """What a pipeline sees when tfguard itself decides (docs/interface.md, "Exit codes")."""
+
+    DONE = 0
+    ERROR = 1
+    FOUND = 2
+    INCOMPLETE = 3
+    NO_RECORD = 10
+    OPEN = 11
+    ALIVE = 12
+    NO_ENGINE = 13
+    GAP = 14
+    INTERRUPTED = 130
 
 
 class TfguardError(Exception):
@@ -15,7 +31,7 @@ class TfguardError(Exception):
     Both texts are one line each, without a secret, for a person who reads them at two in the morning.
     """
 
-    exit_code: ClassVar[int] = 1
+    exit_code: ClassVar[ExitCode] = ExitCode.ERROR
 
     def __init__(self, what: str, advice: str) -> None:
         super().__init__(what)
@@ -42,7 +58,7 @@ class EmptyStateError(InputError):
 class RecordError(TfguardError):
     """The record could not be written or cannot be trusted; the engine was not started."""
 
-    exit_code: ClassVar[int] = 10
+    exit_code: ClassVar[ExitCode] = ExitCode.NO_RECORD
 
 
 class NewerRecordError(RecordError):
@@ -52,34 +68,34 @@ class NewerRecordError(RecordError):
 class CorruptRecordError(RecordError):
     """A record is not what it claims to be; it counts as an operation that is not settled, and is never overwritten."""
 
-    exit_code: ClassVar[int] = 11
+    exit_code: ClassVar[ExitCode] = ExitCode.OPEN
 
 
 class ConflictError(TfguardError):
     """A compare-and-swap lost: somebody else wrote the record first. Flows turn it into `OperationAliveError`."""
 
-    exit_code: ClassVar[int] = 12
+    exit_code: ClassVar[ExitCode] = ExitCode.ALIVE
 
 
 class OpenOperationError(TfguardError):
     """An operation that is not settled stands in the way."""
 
-    exit_code: ClassVar[int] = 11
+    exit_code: ClassVar[ExitCode] = ExitCode.OPEN
 
 
 class OperationAliveError(TfguardError):
     """Another operation on this stack is running now."""
 
-    exit_code: ClassVar[int] = 12
+    exit_code: ClassVar[ExitCode] = ExitCode.ALIVE
 
 
 class NoEngineError(TfguardError):
     """No terraform or tofu that tfguard can work with."""
 
-    exit_code: ClassVar[int] = 13
+    exit_code: ClassVar[ExitCode] = ExitCode.NO_ENGINE
 
 
 class InterruptedRunError(TfguardError):
     """A signal came while no engine was running."""
 
-    exit_code: ClassVar[int] = 130
+    exit_code: ClassVar[ExitCode] = ExitCode.INTERRUPTED

@@ -88,6 +88,10 @@ class RecordStore(Protocol):
         """Where the records lie, for a person; no credential in it."""
         ...
 
+    def check_writable(self) -> None:
+        """Raise `RecordError` when it can be told, without leaving anything behind, that a write would fail."""
+        ...
+
     def read(self, name: str) -> Blob | None:
         """The document, or None when there is none."""
         ...

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import click
 
 from tfguard.cli.invocation import Invocation
-from tfguard.errors import TfguardError
+from tfguard.errors import ExitCode, TfguardError
 
 # Own commands: name -> (module, one line for the help). Everything else is the engine's.
 COMMANDS: Mapping[str, tuple[str, str]] = {
@@ -83,7 +83,7 @@ def exit_code_of(arguments: list[str]) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except (click.Abort, KeyboardInterrupt):
-        return _complain("interrupted", "nothing was running", 130)
+        return _complain("interrupted", "nothing was running", ExitCode.INTERRUPTED)
     except click.ClickException as error:
         # Click's own code is 2, which here means that something was found.
         return _complain(error.format_message(), "see `tfguard --help`", 1)

@@ -10,15 +10,13 @@ from tfguard.cli.invocation import Invocation
 from tfguard.cli.options import format_option, print_document, stdout_paint
 from tfguard.cli.wiring import stack_context
 from tfguard.engine.interrupts import SignalGate
-from tfguard.errors import UsageError
+from tfguard.errors import ExitCode, UsageError
 from tfguard.flows.history import findings as findings_on_record
 from tfguard.model.finding import Finding
 from tfguard.model.inventory import Coverage
 from tfguard.reconcile.findings import summary_of
 from tfguard.report.findings import PLAIN_FORMATS, findings_text, json_lines
 from tfguard.schemas.findings import finding_body, findings_document
-
-_FOUND, _INCOMPLETE = 2, 3
 
 
 @click.group("orphans")
@@ -37,8 +35,8 @@ def list_command(invocation: Invocation, everything: bool, form: str) -> int:
     shown = findings if everything else [finding for finding in findings if finding.disposition is None]
     _print(shown, coverage, form)
     if any(finding.disposition is None for finding in findings):
-        return _FOUND
-    return 0 if coverage.complete else _INCOMPLETE
+        return ExitCode.FOUND
+    return 0 if coverage.complete else ExitCode.INCOMPLETE
 
 
 @command.command("show")

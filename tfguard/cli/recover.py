@@ -9,12 +9,11 @@ from tfguard.cli.options import format_option, print_document, stdout_paint, yes
 from tfguard.cli.passthrough import ENGINE_ARGUMENTS
 from tfguard.cli.wiring import stack_context
 from tfguard.engine.interrupts import SignalGate
+from tfguard.errors import ExitCode
 from tfguard.flows.recover import RecoverOptions, recover
 from tfguard.reconcile.advice import next_actions
 from tfguard.report.operation import status_text
 from tfguard.schemas.operation import operation_document, operation_status
-
-_OPEN = 11
 
 
 @click.command("recover", context_settings=ENGINE_ARGUMENTS)
@@ -56,4 +55,4 @@ def command(
             click.echo(status_text(item, operation_status(item, alive=False), actions, stdout_paint()), nl=False)
         if not found:
             click.echo(f"nothing is open at {where}")
-    return _OPEN if any(item.open for item in found) else 0
+    return ExitCode.OPEN if any(item.open for item in found) else 0

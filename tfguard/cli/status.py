@@ -8,15 +8,13 @@ from tfguard.cli.invocation import Invocation
 from tfguard.cli.options import format_option, print_document, stdout_paint
 from tfguard.cli.wiring import stack_context
 from tfguard.engine.interrupts import SignalGate
-from tfguard.errors import OperationAliveError
+from tfguard.errors import ExitCode, OperationAliveError
 from tfguard.flows.context import StackContext
 from tfguard.flows.history import current_operation, find_operation
 from tfguard.model.operation import Operation
 from tfguard.reconcile.advice import next_actions
 from tfguard.report.operation import status_text
 from tfguard.schemas.operation import SCHEMA, operation_document, operation_status
-
-_OPEN = 11
 
 
 @click.command("status")
@@ -36,7 +34,7 @@ def command(invocation: Invocation, operation_id: str | None, form: str) -> int:
             _print_nothing(context, form)
             return 0
         _print(context, operation, invocation, form)
-        return _OPEN if operation.open else 0
+        return ExitCode.OPEN if operation.open else 0
 
 
 def _print_nothing(context: StackContext, form: str) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tfguard.errors import TfguardError
 from tfguard.flows.context import StackContext
-from tfguard.flows.verify import Looking, provider_for
+from tfguard.flows.verify import Looking, planned_steps, provider_for
 from tfguard.model.operation import Step
-from tfguard.model.plan import Action, ProviderConfig
-from tfguard.model.state import StateSnapshot
+from tfguard.model.plan import Action, Plan
+from tfguard.model.state import EMPTY_STATE, StateSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,46 +33,64 @@ def check_stack(context: StackContext) -> list[Check]:
         held = f"serial {state.serial}, {len(state.instances)} objects" if state.lineage else "no state yet"
         checks.append(Check("state read", True, held))
     except TfguardError as error:
-        checks.append(Check("state read", False, f"{error.what}; {error.advice}"))
+        checks.append(_failed("state read", error))
     checks.append(_record(context))
-    return [*checks, *(_lists(context, state) if state else ())]
+    return [*checks, *_rights(context, state)]
+
+
+def _failed(name: str, error: TfguardError) -> Check:
+    return Check(name, False, f"{error.what}; {error.advice}")
 
 
 def _record(context: StackContext) -> Check:
     try:
-        head = context.records.head()
+        context.records.check_writable()
+        opened = context.records.head().open_operations
     except TfguardError as error:
-        return Check("record", False, f"{error.what}; {error.advice}")
-    opened = head.open_operations
-    detail = f"{context.records.location}: " + (f"not settled: {', '.join(opened)}" if opened else "nothing open")
-    return Check("record", not opened, detail)
+        return _failed("record", error)
+    if opened:
+        return Check("record", False, f"{context.records.location}: not settled: {', '.join(opened)}; `tfguard status`")
+    return Check("record", True, f"{context.records.location}: nothing open")
 
 
-def _lists(context: StackContext, state: StateSnapshot) -> Iterator[Check]:
-    inventory = context.around.inventory
-    wanted = {
-        (instance.type, instance.provider_key): instance.provider
-        for instance in state.instances
-        if inventory.covers(instance.type)
+def _rights(context: StackContext, state: StateSnapshot | None) -> Iterator[Check]:
+    """Whether everything can be listed that the state holds, that a plan would make, and that is open."""
+    plan = _plan(context)
+    if plan is None:
+        yield Check("plan", False, "the stack cannot be planned here; only the types in its state are looked at")
+    steps = [*_held(state), *(planned_steps(plan, state or EMPTY_STATE) if plan else ()), *_open(context)]
+    providers = plan.providers if plan else {}
+    inventory, catalog = context.around.inventory, context.around.catalog
+    keys = {
+        (step.type, step.provider_key, step.region or ""): provider_for(step, providers, context.around.config)
+        for step in steps
+        if inventory.covers(step.type)
     }
-    if not wanted:
-        return
-    providers = _providers(context)
-    keys = {}
-    for (kind, key), source in wanted.items():
-        step = Step("", kind, source, Action.READ, provider_key=key)
-        keys[(kind, key, "")] = provider_for(step, providers, context.around.config)
-    for listed, listing in sorted(Looking(context.around, keys).result().items()):
-        where = f"{listed[0]} in {listing.scope}"
-        if listing.gap:
-            yield Check("list", False, f"{where}: {listing.gap.reason}")
-        else:
-            yield Check("list", True, f"{where}: {len(listing.objects)} objects")
+    for key, listing in sorted(Looking(context.around, keys).result().items()):
+        said = listing.gap.reason if listing.gap else f"{len(listing.objects)} objects"
+        yield Check("list", listing.complete, f"{key[0]} in {listing.scope}: {said}")
+    for kind in sorted(
+        {step.type for step in steps if not catalog.get(step.type) and not catalog.state_only(step.provider)}
+    ):
+        yield Check("list", True, f"{kind}: not in the catalogue; a stray object of it goes unseen")
 
 
-def _providers(context: StackContext) -> Mapping[str, ProviderConfig]:
+def _held(state: StateSnapshot | None) -> Iterator[Step]:
+    for instance in state.instances if state else ():
+        yield Step("", instance.type, instance.provider, Action.READ, provider_key=instance.provider_key)
+
+
+def _open(context: StackContext) -> Iterator[Step]:
+    try:
+        for operation in context.records.open_operations():
+            yield from operation.steps
+    except TfguardError:
+        return  # the check of the record says it
+
+
+def _plan(context: StackContext) -> Plan | None:
     with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
         plan_file = Path(folder) / "plan"
         if context.engine.quiet_plan(("-refresh=false",), plan_file) is not None:
-            return {}
-        return context.engine.show_plan(plan_file).providers
+            return None
+        return context.engine.show_plan(plan_file)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfguard.errors import InterruptedRunError
+from tfguard.errors import ExitCode, InterruptedRunError
 from tfguard.flows.context import StackContext
 from tfguard.flows.open_operations import settle_open_operations
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
@@ -33,7 +33,6 @@ from tfguard.model.request import Approval, ChangeRequest
 from tfguard.model.state import StateSnapshot
 
 _BASELINE_SECONDS = 60.0
-_EXIT_GAP = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +78,7 @@ def guard(
     afterwards it returns, with the engine's own exit code.
     """
     context.records.refuse_if_alive()
+    context.records.check_writable()
     context.engine.discard_import_blocks()
     accepted = settle_open_operations(context, options.on_gap, options.reason, request.variables)
     operation_id = new_operation_id(context.clock.now())
@@ -136,7 +136,7 @@ def apply_prepared(context: StackContext, prepared: Prepared, argv: Sequence[str
     )
     operation = take_stock(context, ran)
     gap = ended.exit.exit_code == 0 and operation.open and options.fail_on_gap
-    return GuardedRun(_EXIT_GAP if gap else ended.exit.exit_code, operation)
+    return GuardedRun(ExitCode.GAP if gap else ended.exit.exit_code, operation)
 
 
 def _warn_of_gaps(context: StackContext, baseline: Sequence[BaselineEntry]) -> None:

@@ -52,6 +52,10 @@ class Records:
         """Where the record lies."""
         return self._store.location
 
+    def check_writable(self) -> None:
+        """Raise `RecordError` when it can be told already that nothing could be written."""
+        self._store.check_writable()
+
     def head(self) -> Head:
         """The head, or a fresh one for a stack without a record.
 

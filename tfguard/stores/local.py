@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import itertools
 import os
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -45,6 +46,12 @@ class LocalStore:
     def location(self) -> str:
         """The folder's path."""
         return str(self._folder)
+
+    def check_writable(self) -> None:
+        """Raise `RecordError` when the folder, or the nearest one above it that is there, takes no file."""
+        there = next(path for path in (self._folder, *self._folder.parents) if os.path.lexists(path))
+        with self._translated("write", there), tempfile.TemporaryFile(dir=there):
+            pass
 
     def read(self, name: str) -> Blob | None:
         """The document, or None when there is none."""

@@ -74,6 +74,9 @@ class S3Store:
         """The URL of the bucket and prefix."""
         return self._url(self._prefix)
 
+    def check_writable(self) -> None:
+        """Nothing: whether a bucket takes an object is only told by putting one there."""
+
     def read(self, name: str) -> Blob | None:
         """The document, or None when there is none."""
         try:
