@@ -146,9 +146,8 @@ def state_attribute(stack: Path, address: str, attribute: str) -> Any:
 
 
 def run_folders(stack: Path) -> list[str]:
-    """What lies in the folder of private run folders, which a run must leave empty."""
-    folder = stack / ".terraform" / "tfguard"
-    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    """The private folders of runs that lie there, of every workspace; a run must leave none."""
+    return sorted(path.name for path in (stack / ".terraform" / "tfguard").glob("*/*"))
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:

@@ -365,7 +365,8 @@ def test_another_data_folder_is_used_for_everything_private(plain_stack: StackFa
     tf("init", cwd=stack, env=env)
     assert tfguard(*APPLY, cwd=stack, env=env).returncode == 0
     assert not (stack / ".terraform").exists()
-    assert list((stack / "elsewhere" / "tfguard").iterdir()) == []
+    assert len(list((stack / "elsewhere" / "tfguard").iterdir())) == 1
+    assert list((stack / "elsewhere" / "tfguard").glob("*/*")) == []
 
 
 def test_a_workspace_has_its_own_record(plain_stack: StackFactory, tf: Run, tfguard: Run) -> None:
