@@ -11,7 +11,7 @@ from typing import Protocol
 
 from tfguard.model.engine import EngineInfo
 from tfguard.model.event import EngineEvent
-from tfguard.model.inventory import CloudObject, Listing
+from tfguard.model.inventory import CloudObject, Listing, Scope
 from tfguard.model.lease import Lease, Liveness, ProcessIdentity
 from tfguard.model.operation import Actor, ErroredState, Intent, StreamHealth
 from tfguard.model.plan import Plan, ProviderConfig
@@ -133,6 +133,10 @@ class Inventory(Protocol):
 
         `region` overrides the provider's own (a resource may carry one). All pages are read; anything less is a gap.
         """
+        ...
+
+    def place(self, resource_type: str, provider: ProviderConfig, region: str | None = None) -> Scope | None:
+        """Where a listing would look, without listing; None where that cannot be told."""
         ...
 
     def detail(self, found: CloudObject, provider: ProviderConfig) -> CloudObject:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfguard.engine.events import parse_line
-from tfguard.engine.importing import FILE, import_blocks, read_probe
+from tfguard.engine.importing import FILE, discard_leftover, import_blocks, read_probe
 from tfguard.errors import InputError
 from tfguard.model.address import import_block
 from tfguard.model.event import EngineEvent
@@ -94,10 +95,18 @@ def test_the_blocks_go_away_when_what_they_were_for_fails(tmp_path: Path) -> Non
 def test_blocks_that_a_killed_import_left_are_replaced(tmp_path: Path) -> None:
     with import_blocks(tmp_path, PAIRS) as path:
         left = path.read_bytes()
-    path.write_bytes(left)
+    path.write_bytes(left.replace(f"process {os.getpid()}".encode(), b"process 4194305"))
     with import_blocks(tmp_path, [("aws_vpc.other", "vpc-9")]) as again:
         assert "aws_iam_role" not in again.read_text()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_blocks_of_an_import_that_still_runs_are_not_taken_away(tmp_path: Path) -> None:
+    with import_blocks(tmp_path, PAIRS) as path:
+        discard_leftover(tmp_path)
+        assert path.exists()
+        with pytest.raises(InputError, match="File exists"), import_blocks(tmp_path, PAIRS):
+            pytest.fail("it was opened")
 
 
 @pytest.mark.parametrize("content", ["# mine\n", "", "\xff\xfe"])

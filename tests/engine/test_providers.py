@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from tfguard.engine.providers import provider_configs, sensitive_variables
+import pytest
+
+from tfguard.engine.providers import literal_settings, provider_configs, sensitive_variables
+
+LITERAL = {("region", "region"), ("region", "a"), ("region", "b")}
 
 
 def configured(expressions: dict[str, Any], variables: dict[str, Any] | None = None, **block: object) -> Any:
@@ -13,7 +18,7 @@ def configured(expressions: dict[str, Any], variables: dict[str, Any] | None = N
         "variables": {name: {"value": value} for name, value in (variables or {}).items()},
         "configuration": {"provider_config": {"aws": {"full_name": "aws", "expressions": expressions, **block}}},
     }
-    return provider_configs(document)["aws"]
+    return provider_configs(document, LITERAL)["aws"]
 
 
 def constant(value: object) -> dict[str, object]:
@@ -46,9 +51,32 @@ def test_one_variable_alone_is_taken_for_the_setting() -> None:
     assert (dict(found.settings), found.unresolved) == ({"region": "eu-west-1"}, frozenset())
 
 
+@pytest.mark.parametrize(
+    ("line", "is_literal"),
+    [
+        ("region = var.region", True),
+        ("  region=var.region # the main one", True),
+        ('provider "aws" {\n  region = var.region\n}', True),
+        ("assume_role { region = var.region }", True),
+        ('region = replace(var.region, "east", "west")', False),
+        ('region = var.region == "x" ? "a" : "b"', False),
+        ('region = "${var.region}-1"', False),
+        ("region = var.region.name", False),
+        ("region = var.region\n region = upper(var.region)", False),
+        ("profile = var.region", False),
+        ("", False),
+    ],
+)
+def test_a_variable_is_the_setting_only_where_the_configuration_says_so_and_nothing_else(
+    tmp_path: Path, line: str, is_literal: bool
+) -> None:
+    (tmp_path / "main.tf").write_text(line + "\n")
+    assert (("region", "region") in literal_settings(tmp_path)) is is_literal
+
+
 def test_what_cannot_be_the_whole_setting_is_unresolved_and_never_guessed() -> None:
     for references, variables in (
-        (["var.region"], {"region": "prod"}),
+        (["var.other"], {"other": "eu-west-1"}),
         (["var.region"], {}),
         (["var.a", "var.b"], {"a": "eu-west-1", "b": "x"}),
         (["local.region"], {"region": "eu-west-1"}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import sys
 import time
 from datetime import UTC, datetime
@@ -33,11 +34,19 @@ class UserStreams:
             return
         try:
             stream.flush()
-            stream.buffer.write(text.encode("utf-8", "replace"))
-            stream.buffer.flush()
+            _write_all(stream.fileno(), text.encode("utf-8", "replace"))
         except (OSError, ValueError):
             self._gone.add(stream.fileno())
             _detach(stream)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    """Write everything, also to a reader that is slow and did not ask to be waited for (a non-blocking pipe)."""
+    while data:
+        try:
+            data = data[os.write(descriptor, data) :]
+        except BlockingIOError:
+            select.select([], [descriptor], [])
 
 
 def _detach(stream: TextIO) -> None:

@@ -22,7 +22,7 @@ def command(invocation: Invocation, limit: int, form: str) -> None:
     """Show the stack's operations, newest first."""
     with SignalGate() as gate:
         context = stack_context(invocation, gate)
-        found = operations(context.records, limit)
+        found = operations(context.records, limit, context.console)
         live = context.records.live_operation()
     if form == "json":
         where = context.records.location

@@ -70,7 +70,18 @@ def cli(ctx: click.Context, chdir: str | None, engine: str | None, config: str |
 
 def run() -> None:
     """Entry point: never returns, never shows a traceback for bad input."""
+    _open_closed_streams()
     sys.exit(exit_code_of(sys.argv[1:]))
+
+
+def _open_closed_streams() -> None:
+    """Give a closed standard stream /dev/null: else the next file that is opened would become it."""
+    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+            setattr(sys, name, os.fdopen(descriptor, mode))
 
 
 def exit_code_of(arguments: list[str]) -> int:
@@ -90,6 +101,8 @@ def exit_code_of(arguments: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        return _complain(f"{error.strerror or error}", "check the disk, and where the output goes", ExitCode.ERROR)
     except Exception as error:  # noqa: BLE001 (the one boundary: a defect still ends in two lines, and is never taken for clean)
         if os.environ.get("TFGUARD_DEBUG"):
             import traceback

@@ -25,7 +25,9 @@ def _warn_about_open_operations(invocation: Invocation) -> None:
     """A plan changes nothing, so nothing here stops it: what cannot be read is said."""
     with SignalGate() as gate:
         try:
-            _warn(stack_context(invocation, gate), invocation)
+            context = stack_context(invocation, gate)
+            context.engine.discard_import_blocks()
+            _warn(context, invocation)
         except NoEngineError:
             raise
         except TfguardError as error:

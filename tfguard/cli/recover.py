@@ -24,6 +24,12 @@ from tfguard.schemas.operation import operation_document, operation_status
     metavar="ADDRESS",
     help="Close an unknown step that nobody can look up, on your word that nothing exists; needs --reason.",
 )
+@click.option(
+    "--not-ours",
+    multiple=True,
+    metavar="FINDING",
+    help="Keep an object that is not this stack's, on your word; it is no finding any more. Needs --reason.",
+)
 @click.option("--reason", metavar="TEXT", default="", help="How you know it; kept in the record with your name.")
 @format_option()
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -32,6 +38,7 @@ def command(
     invocation: Invocation,
     yes: bool,
     confirm_absent: tuple[str, ...],
+    not_ours: tuple[str, ...],
     reason: str,
     form: str,
     arguments: tuple[str, ...],
@@ -44,7 +51,7 @@ def command(
     """
     with SignalGate() as gate:
         context = stack_context(invocation, gate, will_list=True)
-        found = recover(context, RecoverOptions(yes, arguments, confirm_absent, reason))
+        found = recover(context, RecoverOptions(yes, arguments, confirm_absent, not_ours, reason))
     where = context.records.location
     if form == "json":
         bodies = [operation_document(item, where, next_actions(item, invocation.command)) for item in found]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tfguard.engine.documents import mapping
+from tfguard.engine.process import process_start_time
 from tfguard.errors import InputError
 from tfguard.model.address import import_block
 from tfguard.model.event import EngineEvent, EventKind
@@ -15,6 +17,7 @@ from tfguard.ports import ImportProbe
 
 FILE = "tfguard_import.tf"
 _HEADER = "# Written by tfguard for one import, and removed by it when that has ended. Safe to delete.\n"
+_HOLDER = "# By process "
 _NOT_THERE = "Cannot import non-existent remote object"
 
 
@@ -34,18 +37,25 @@ def import_blocks(directory: Path, pairs: Sequence[tuple[str, str]]) -> Iterator
         raise InputError(f"the import block cannot be written to {path}: {error.strerror}", advice) from error
     try:
         with os.fdopen(descriptor, "w") as file:
-            file.write(_HEADER + "\n".join(import_block(address, import_id) for address, import_id in pairs))
+            file.write(_HEADER + f"{_HOLDER}{os.getpid()} {process_start_time(os.getpid())}\n")
+            file.write("\n".join(import_block(address, import_id) for address, import_id in pairs))
         yield path
     finally:
         path.unlink(missing_ok=True)
 
 
 def discard_leftover(directory: Path) -> None:
-    """Remove the file of an import that was killed; one of that name without tfguard's mark stays."""
+    """Remove the file of an import that was killed; one without tfguard's mark, or whose import still runs, stays."""
     path = directory / FILE
     with suppress(OSError):
-        if path.read_text(errors="replace").startswith(_HEADER):
+        content = path.read_text(errors="replace")
+        if content.startswith(_HEADER) and not _in_use(content):
             path.unlink()
+
+
+def _in_use(content: str) -> bool:
+    match = re.search(rf"^{_HOLDER}(\d+) (\d+)$", content, re.MULTILINE)
+    return match is not None and process_start_time(int(match[1])) == int(match[2])
 
 
 def read_probe(events: Sequence[EngineEvent], address: str, import_id: str) -> ImportProbe:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from tfguard.catalog.loader import Catalog
 from tfguard.engine.documents import Json, mapping, masked_values, sequence, text
 from tfguard.engine.identities import identity_of, withheld_of
-from tfguard.engine.providers import provider_configs, provider_keys, sensitive_variables
+from tfguard.engine.providers import Literal, provider_configs, provider_keys, sensitive_variables
 from tfguard.errors import InputError
 from tfguard.model.address import module_path, without_instance_key
 from tfguard.model.plan import Action, Plan, PlannedChange
@@ -27,15 +27,18 @@ _ACTIONS: Mapping[tuple[str, ...], Action] = {
 }
 
 
-def parse_plan(output: str, where: str, catalog: Catalog) -> Plan:
-    """The plan in the output of `show -json PLANFILE`. Raises `InputError` when it is not one."""
+def parse_plan(output: str, where: str, catalog: Catalog, literal: Literal = frozenset()) -> Plan:
+    """The plan in the output of `show -json PLANFILE`. Raises `InputError` when it is not one.
+
+    `literal` says which provider settings are a variable and nothing else (`literal_settings`).
+    """
     try:
         document = mapping(json.loads(output))
     except (ValueError, RecursionError) as error:
         raise not_a_plan(where, "`show -json` did not print JSON") from error
     if "resource_changes" not in document and "planned_values" not in document:
         raise not_a_plan(where, "it is a state, not a plan")
-    return reduce_plan(document, catalog)
+    return reduce_plan(document, catalog, literal)
 
 
 def not_a_plan(where: str, why: str) -> InputError:
@@ -43,7 +46,7 @@ def not_a_plan(where: str, why: str) -> InputError:
     return InputError(f"{where} is not a plan that can be applied: {why}", "make a new one with `plan -out=FILE`")
 
 
-def reduce_plan(document: Json, catalog: Catalog) -> Plan:
+def reduce_plan(document: Json, catalog: Catalog, literal: Literal) -> Plan:
     """What tfguard works with, of the whole document; nothing else of it is kept."""
     items = [mapping(item) for item in sequence(document.get("resource_changes"))]
     secrets = _secrets(items) | sensitive_variables(document)
@@ -53,7 +56,7 @@ def reduce_plan(document: Json, catalog: Catalog) -> Plan:
         changes=tuple(
             _change(item, catalog, keys, secrets) for item in items if item.get("mode", "managed") == "managed"
         ),
-        providers=provider_configs(document),
+        providers=provider_configs(document, literal),
         secrets=secrets,
         changes_outputs=any(
             tuple(sequence(mapping(change).get("actions"))) != ("no-op",)

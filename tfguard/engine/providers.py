@@ -1,28 +1,55 @@
 """Which provider configuration each resource uses, and what its settings are, as far as a plan tells.
 
-A plan carries constants and, for a variable, only the fact that it is mentioned. A setting that mentions one variable
-and nothing else is taken to be that variable; whether that makes sense is checked where a wrong value would do harm.
+A plan carries constants and, for a variable, only the fact that it is mentioned. A setting that the configuration says
+to be one variable and nothing else is that variable; every other one is not resolved, and tfguard.yaml has to say it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 
 from tfguard.engine.documents import Json, mapping, scalar, sequence, text
 from tfguard.model.plan import ProviderConfig
 
-_REGION = re.compile(r"^[a-z]{2,}(-[a-z]+)+-\d+$")
-_ENDPOINT = re.compile(r"^https?://\S+$")
+_ASSIGNMENT = re.compile(r"^[ \t]*(?:[\w-]+[ \t]*\{[ \t]*)?([\w-]+)[ \t]*=[ \t]*(.*)$", re.MULTILINE)
+_ALONE = re.compile(r"^var\.[A-Za-z_][\w-]*[ \t]*(?:\}[ \t]*)?(?:#.*|//.*)?$")
+_MENTIONED = re.compile(r"\bvar\.([A-Za-z_][\w-]*)")
 _VARIABLE = re.compile(r"^var\.([A-Za-z_][\w-]*)$")
 
 
-def provider_configs(document: Json) -> Mapping[str, ProviderConfig]:
-    """The provider configurations of a plan by its own keys (`aws`, `aws.eu`, `module.net:aws`)."""
+Literal = Collection[tuple[str, str]]
+"""(setting, variable) pairs of which the configuration says `setting = var.variable` and nothing else."""
+
+
+def literal_settings(directory: Path) -> Literal:
+    """The pairs that are written so in the `.tf` files of a root module, and never as a part of something larger.
+
+    A plan only tells that `region` mentions `var.x`: `replace(var.x, ...)` looks the same in it. A wrong guess would
+    look in the wrong place and find nothing there.
+    """
+    plain: set[tuple[str, str]] = set()
+    larger: set[tuple[str, str]] = set()
+    for path in sorted(directory.glob("*.tf")):
+        with suppress(OSError):
+            for name, value in _ASSIGNMENT.findall(path.read_text(errors="replace")):
+                alone = _ALONE.match(value)
+                mentioned = {(name, variable) for variable in _MENTIONED.findall(value)}
+                (plain if alone else larger).update(mentioned)
+    return plain - larger
+
+
+def provider_configs(document: Json, literal: Literal) -> Mapping[str, ProviderConfig]:
+    """The provider configurations of a plan by its own keys (`aws`, `aws.eu`, `module.net:aws`).
+
+    `literal` says which mentions of a variable are the whole setting.
+    """
     configuration = mapping(document.get("configuration"))
     variables = _variables(document)
     return {
-        key: _config(key, mapping(block), variables if not text(mapping(block).get("module_address")) else {})
+        key: _config(key, mapping(block), {} if text(mapping(block).get("module_address")) else variables, literal)
         for key, block in mapping(configuration.get("provider_config")).items()
     }
 
@@ -65,11 +92,11 @@ def _variables(document: Json) -> Mapping[str, str]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _config(key: str, block: Json, variables: Mapping[str, str]) -> ProviderConfig:
+def _config(key: str, block: Json, variables: Mapping[str, str], literal: Literal) -> ProviderConfig:
     settings: dict[str, str] = {}
     unresolved: set[str] = set()
     for name, expression in _flattened(mapping(block.get("expressions")), ""):
-        value = _value(name, expression, variables)
+        value = _value(name, expression, variables, literal)
         if value is not None:
             settings[name] = value
         elif "references" in expression:
@@ -95,19 +122,11 @@ def _flattened(expressions: Json, prefix: str) -> Iterator[tuple[str, Json]]:
             yield from _flattened(inner, f"{prefix}{name}.")
 
 
-def _value(name: str, expression: Json, variables: Mapping[str, str]) -> str | None:
+def _value(name: str, expression: Json, variables: Mapping[str, str], literal: Literal) -> str | None:
     if "constant_value" in expression:
         return scalar(expression["constant_value"])
     references = {text(reference) for reference in sequence(expression.get("references"))}
     match = _VARIABLE.match(next(iter(references))) if len(references) == 1 else None
-    value = variables.get(match[1]) if match else None
-    return value if value is not None and _plausible(name, value) else None
-
-
-def _plausible(name: str, value: str) -> bool:
-    """Whether the value can be the whole setting: `"${var.env}-1"` mentions a variable just as `var.region` does."""
-    if name == "region":
-        return bool(_REGION.match(value))
-    if name.startswith("endpoints."):
-        return bool(_ENDPOINT.match(value))
-    return True
+    if match is None or (name.rpartition(".")[2], match[1]) not in literal:
+        return None
+    return variables.get(match[1])

@@ -25,6 +25,7 @@ from tfguard.engine.interrupts import SignalGate
 from tfguard.engine.locate import InstalledEngine
 from tfguard.engine.plan import not_a_plan, parse_plan
 from tfguard.engine.process import Following, Launch, run_followed
+from tfguard.engine.providers import literal_settings
 from tfguard.engine.queries import CLI_ARGUMENT_VARIABLES, Answer, captured
 from tfguard.engine.render import NO_TERMINAL_WIDTH, RenderedText, Renderer
 from tfguard.engine.state import parse_state, read_state_file
@@ -111,7 +112,7 @@ class TerraformEngine:
                 "it is not there" if not plan_file.exists() else f"{self.info.name} {self.info.version} cannot read it"
             )
             raise not_a_plan(str(plan_file), why)
-        return parse_plan(answer.stdout, str(plan_file), self.catalog)
+        return parse_plan(answer.stdout, str(plan_file), self.catalog, literal_settings(self.directory))
 
     def ask(self, request: ChangeRequest, plan: Plan) -> Approval:
         """Put the engine's own question to the user, exactly as it would, and take the answer."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tfguard.errors import InputError, UsageError
+from tfguard.errors import ExitCode, InputError, UsageError
 from tfguard.flows.context import StackContext
 from tfguard.flows.guard import GuardedRun, GuardOptions, Prepared, apply_prepared
 from tfguard.flows.history import findings
@@ -15,9 +15,11 @@ from tfguard.flows.settle import Settling, settle
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.finding import Finding
 from tfguard.model.ids import new_operation_id
+from tfguard.model.inventory import CloudObject
 from tfguard.model.request import ChangeRequest
-from tfguard.model.state import StateSnapshot
+from tfguard.model.state import StateInstance, StateSnapshot
 from tfguard.reconcile.adoption import objections, updates
+from tfguard.reconcile.matching import lies_elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,10 @@ def adopt(
     if len(wanted) < len(chosen):
         raise UsageError("two of these findings belong to one address", "adopt one of them; the other stays a finding")
     before = context.state_before()
+    if _adopted_already(before, chosen):
+        context.console.say("the state has it already at that address; nothing is left to adopt")
+        _settle_those_that_saw(context, {finding.id for _, finding in chosen}, options)
+        return GuardedRun(ExitCode.DONE)
     for address, finding in chosen:
         refuse_if_held(before, address, finding)
         for where, state in _known_states(context, before):
@@ -95,9 +101,9 @@ def _known_states(context: StackContext, own: StateSnapshot) -> Iterator[tuple[s
 
 
 def refuse_if_held(state: StateSnapshot, address: str, finding: Finding) -> None:
-    """Raise `UsageError` when the address has an object already."""
+    """Raise `UsageError` when the address has another object already."""
     held = state.at(address)
-    if held is not None:
+    if held is not None and finding.object and not is_this_object(held, finding.object):
         name = next(iter(held.identity.values()), address)
         raise UsageError(
             f"the state already holds {name} at {address}; {finding.id} would be a second object for one address",
@@ -107,14 +113,20 @@ def refuse_if_held(state: StateSnapshot, address: str, finding: Finding) -> None
 
 def refuse_if_known(state: StateSnapshot, where: str, finding: Finding) -> None:
     """Raise `UsageError` when a state has the object already, at whatever address (case B59)."""
-    known = finding.object
-    names = {text for text in (known.import_id, known.arn) if text} if known else set()
     for instance in state.instances:
-        if known and instance.type == known.type and names & set(instance.identity.values()):
+        if finding.object and is_this_object(instance, finding.object):
             raise UsageError(
                 f"{finding.id} is managed already: the state {where} has it at {instance.address}",
                 "run `tfguard recover`; if the other stack should not have it, take it out there with `state rm` first",
             )
+
+
+def is_this_object(instance: StateInstance, known: CloudObject) -> bool:
+    """Whether an instance of a state is this very object: equal names in another region or account are none."""
+    arn = instance.identity.get("arn")
+    if instance.type != known.type or lies_elsewhere(instance.identity, known.account, known.region):
+        return False
+    return arn == known.arn if arn and known.arn else known.import_id in instance.identity.values()
 
 
 def _with_var_files(
@@ -214,10 +226,18 @@ def _close(
             for address, finding in adopted
         ]
     )
-    ids = {finding.id for _, finding in adopted}
+    _settle_those_that_saw(context, {finding.id for _, finding in adopted}, options)
+
+
+def _adopted_already(state: StateSnapshot, chosen: Sequence[tuple[str, Finding]]) -> bool:
+    held = [(state.at(address), finding.object) for address, finding in chosen]
+    return all(instance and known and is_this_object(instance, known) for instance, known in held)
+
+
+def _settle_those_that_saw(context: StackContext, ids: Collection[str], options: AdoptOptions) -> None:
+    """Settle every open operation that saw one of the objects: the run that made it, and an adoption that failed."""
     for operation in context.records.open_operations():
-        # Several can have seen the object: the run that made it, and an adoption that failed.
-        if ids & {seen.finding_id for step in operation.steps for seen in step.observed}:
+        if any(seen.finding_id in ids for step in operation.steps for seen in step.observed):
             settled = settle(context, operation, Settling(False, options.arguments))
             still = "settled" if not settled.open else "still open"
             context.console.say(f"operation {operation.id} is {still}")

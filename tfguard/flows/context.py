@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfguard.errors import CorruptRecordError, EmptyStateError
+from tfguard.errors import CorruptRecordError, EmptyStateError, InputError
 from tfguard.flows.records import Records
 from tfguard.flows.verify import Surroundings
 from tfguard.model.operation import Operation, Stack
@@ -56,6 +56,18 @@ class StackContext:
             if _had_no_state(operation):
                 return EMPTY_STATE
             raise
+
+    def other_states(self) -> tuple[StateSnapshot, ...]:
+        """The other stacks' states that are known; one that cannot be read is said aloud and left out."""
+        found: list[StateSnapshot] = []
+        for path in self.known_states:
+            if str(path) == self.stack.location:
+                continue
+            try:
+                found.append(self.engine.read_state_file(path))
+            except InputError as error:
+                self.console.warn(f"{error.what}; what it holds may be named as a stray object here")
+        return tuple(found)
 
     def last_operation(self) -> Operation | None:
         """The stack's newest operation; None also for one whose record is damaged, which the open list speaks for."""

@@ -17,6 +17,7 @@ from tfguard.flows.verify import (
     Looking,
     baseline_entries,
     baseline_keys,
+    places_without_lists,
     planned_steps,
     recorded_providers,
 )
@@ -89,6 +90,8 @@ def guard(
         if not request.plan_file:
             planned = context.engine.plan(request, plan_file, directory)
             if planned.exit_code != 0:
+                # Two runs that start together: the one that loses may have met the other's state lock.
+                context.records.refuse_if_alive()
                 return GuardedRun(planned.exit_code)
         plan = context.engine.show_plan(plan_file)
         prepared = Prepared(operation_id, request, plan, plan_file, directory, before, accepted)
@@ -103,15 +106,16 @@ def apply_prepared(context: StackContext, prepared: Prepared, argv: Sequence[str
     Raises as `guard` does; nothing has changed then.
     """
     steps = planned_steps(prepared.plan, prepared.before)
-    keys = baseline_keys(steps, prepared.plan.providers, context.around) if options.baseline else {}
-    looking = Looking(context.around, keys)
+    keys = baseline_keys(steps, prepared.plan.providers, context.around)
+    looking = Looking(context.around, keys if options.baseline else {})
     approval = context.engine.ask(prepared.request, prepared.plan)
     if not approval.given:
         looking.cancel()
         if approval is Approval.INTERRUPTED:
             raise InterruptedRunError("interrupted at the question; nothing was changed", "run the command again")
         return GuardedRun(1)
-    baseline = baseline_entries(looking.result(_BASELINE_SECONDS))
+    listed = looking.result(_BASELINE_SECONDS)
+    baseline = baseline_entries(listed) if options.baseline else places_without_lists(keys, context.around)
     if context.clock.interrupted:
         raise InterruptedRunError(
             "interrupted before the engine was started; nothing was changed", "run the command again"
@@ -141,7 +145,7 @@ def apply_prepared(context: StackContext, prepared: Prepared, argv: Sequence[str
 
 def _warn_of_gaps(context: StackContext, baseline: Sequence[BaselineEntry]) -> None:
     for entry in baseline:
-        if not entry.complete:
+        if not entry.complete and entry.reason != "--baseline=off":
             context.console.warn(
                 f"no baseline of {entry.type} ({entry.reason}): what this run makes is harder to prove"
             )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tfguard.errors import UsageError
+from tfguard.errors import CorruptRecordError, UsageError
 from tfguard.flows.records import Records
 from tfguard.model.finding import Finding
 from tfguard.model.inventory import Coverage, Gap
 from tfguard.model.operation import Operation
+from tfguard.ports import Console
 from tfguard.reconcile.findings import coverage_of, findings_of
 
 
@@ -26,9 +27,15 @@ def find_operation(records: Records, beginning: str) -> Operation:
     return records.operation(found[0])
 
 
-def operations(records: Records, limit: int) -> tuple[Operation, ...]:
-    """The newest `limit` operations, newest first."""
-    return tuple(records.operation(operation_id) for operation_id in records.operation_ids()[::-1][:limit])
+def operations(records: Records, limit: int, console: Console) -> tuple[Operation, ...]:
+    """The newest `limit` operations, newest first; one whose record is damaged is said aloud and left out."""
+    found: list[Operation] = []
+    for operation_id in records.operation_ids()[::-1][:limit]:
+        try:
+            found.append(records.operation(operation_id))
+        except CorruptRecordError as error:
+            console.warn(error.what)
+    return tuple(found)
 
 
 def findings(records: Records) -> tuple[tuple[Finding, ...], Coverage]:

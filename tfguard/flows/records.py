@@ -258,6 +258,22 @@ class Records:
         """Every decision in the ledger, oldest first."""
         return decode_dispositions(self._store.read_journal(LEDGER), f"{self.location}/{LEDGER}").items
 
+    def head_is_damaged(self) -> bool:
+        """Whether the head cannot be read; a newer one raises `NewerRecordError`."""
+        try:
+            self._head()
+        except CorruptRecordError:
+            return True
+        return False
+
+    def reopen(self, operation_id: str) -> Head:
+        """Put an operation whose outcome is gone back among the open ones; the head as it is then."""
+        head, version = self._head()
+        opened = tuple(sorted({*head.open_operations, operation_id}))
+        updated = replace(head, revision=head.revision + 1, open_operations=opened)
+        self._store.replace(HEAD, encode_head(updated), version)
+        return updated
+
     def rebuild_head(self, console: Console) -> bool:
         """Move a damaged head aside and make a new one from the operations that are there; False when it was sound."""
         try:
@@ -273,11 +289,13 @@ class Records:
         self._store.replace(HEAD, encode_head(head), None)
         return True
 
-    def set_damage_aside(self, operation_id: str, console: Console) -> None:
+    def set_damage_aside(self, operation_id: str, console: Console) -> bool:
         """Move what is damaged of an operation's record and of the ledger aside, so that it can be settled anew.
 
         What they told has to be looked up or decided again. A damaged intent stays where it is: nothing stands for it.
+        True when the outcome was among them.
         """
+        lost_outcome = False
         documents: tuple[tuple[str, Callable[[], object]], ...] = (
             (_document(operation_id, "outcome.json"), lambda: self._outcome(operation_id)),
             (_document(operation_id, "events.jsonl"), lambda: self._journal(operation_id)),
@@ -289,6 +307,8 @@ class Records:
             except CorruptRecordError as error:
                 kept = self._store.move_aside(name)
                 console.warn(f"{error.what}; it was kept as {self.location}/{kept}")
+                lost_outcome = lost_outcome or name.endswith("outcome.json")
+        return lost_outcome
 
     def _unsettled(self, operation_id: str, console: Console) -> bool:
         try:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from tfguard.errors import CorruptRecordError, InputError, UsageError
+from tfguard.errors import CorruptRecordError, InputError, OperationAliveError, UsageError
 from tfguard.flows.context import StackContext
 from tfguard.flows.errored import push
+from tfguard.flows.history import findings
+from tfguard.flows.run_folder import in_use
 from tfguard.flows.settle import Settling, settle
+from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.evidence import Evidence, EvidenceKind
 from tfguard.model.operation import Operation, Outcome, Step
 
@@ -20,12 +24,13 @@ class RecoverOptions:
     """`yes` approves a push without a terminal; `arguments` are the engine's `-var` and `-var-file`.
 
     `confirm_absent` are addresses of steps that nobody can look up and of which a person knows that nothing exists;
-    `reason` says how.
+    `not_ours` are findings that a person knows to belong elsewhere, and keeps; `reason` says how they know.
     """
 
     yes: bool = False
     arguments: tuple[str, ...] = ()
     confirm_absent: tuple[str, ...] = ()
+    not_ours: tuple[str, ...] = ()
     reason: str = ""
 
 
@@ -34,14 +39,21 @@ def recover(context: StackContext, options: RecoverOptions) -> tuple[Operation, 
 
     Raises `OperationAliveError` while one runs, `CorruptRecordError` when an operation's record cannot be read.
     """
-    if options.confirm_absent and not options.reason:
-        raise UsageError("--confirm-absent needs a reason", "add --reason TEXT: how do you know that nothing exists?")
-    context.records.rebuild_head(context.console)
+    if (options.confirm_absent or options.not_ours) and not options.reason:
+        raise UsageError("a person's word needs a reason", "add --reason TEXT: how do you know it?")
+    if context.records.head_is_damaged():
+        _refuse_if_any_lives(context)
+        context.records.rebuild_head(context.console)
     context.records.refuse_if_alive()
     context.engine.discard_import_blocks()
+    _keep_what_is_not_ours(context, options)
     unreadable: CorruptRecordError | None = None
     settled: list[Operation] = []
-    for operation_id in context.records.head().open_operations:
+    head = context.records.head()
+    if head.current and head.current not in head.open_operations:
+        lost = context.records.set_damage_aside(head.current, context.console)
+        head = context.records.reopen(head.current) if lost else head
+    for operation_id in head.open_operations:
         context.records.set_damage_aside(operation_id, context.console)
         try:
             settled.append(_recover_one(context, context.records.operation(operation_id), options))
@@ -51,6 +63,41 @@ def recover(context: StackContext, options: RecoverOptions) -> tuple[Operation, 
     if unreadable is not None:
         raise unreadable
     return tuple(settled)
+
+
+def _keep_what_is_not_ours(context: StackContext, options: RecoverOptions) -> None:
+    """Put a person's word that an object belongs elsewhere into the ledger: it is kept, and no finding any more."""
+    known = {finding.id: finding for finding in findings(context.records)[0]} if options.not_ours else {}
+    if unknown := [finding_id for finding_id in options.not_ours if finding_id not in known]:
+        raise UsageError(f"there is no finding {unknown[0]} on this stack", "see `tfguard orphans list`")
+    actor = context.host.actor()
+    context.records.decide(
+        [
+            Disposition(
+                finding_id=finding_id,
+                kind=DispositionKind.RETAIN,
+                at=context.clock.now(),
+                actor=f"{actor.user}@{actor.host}",
+                reason=f"not ours: {options.reason}",
+                operation_id=known[finding_id].operation_id or "",
+            )
+            for finding_id in options.not_ours
+        ]
+    )
+
+
+def _refuse_if_any_lives(context: StackContext) -> None:
+    """Without a sound head there is no lease to ask: the runs' own folders tell whether one still goes on."""
+    for operation_id in context.records.operation_ids():
+        try:
+            intent = context.records.operation(operation_id).intent
+        except CorruptRecordError:
+            continue
+        if intent.run_directory and in_use(Path(intent.run_directory), context.host):
+            raise OperationAliveError(
+                f"operation {operation_id} by {intent.actor.user} is running, beside a damaged head",
+                "wait for it to end, then run `tfguard recover` again",
+            )
 
 
 def _recover_one(context: StackContext, operation: Operation, options: RecoverOptions) -> Operation:

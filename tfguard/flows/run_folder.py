@@ -57,11 +57,12 @@ def discard_run_folder(directory: Path, operation_id: str) -> None:
 
 def _sweep(parent: Path, host: Host, keep: Collection[str]) -> None:
     for directory in parent.iterdir():
-        if directory.is_dir() and directory.name not in keep and not _held(directory, host):
+        if directory.is_dir() and directory.name not in keep and not in_use(directory, host):
             discard_run_folder(directory, directory.name)
 
 
-def _held(directory: Path, host: Host) -> bool:
+def in_use(directory: Path, host: Host) -> bool:
+    """Whether a run's folder belongs to a tfguard or an engine that still runs here."""
     try:
         pid, start_time = (directory / _HOLDER).read_text().split()
         return host.runs(ProcessIdentity(int(pid), int(start_time))) or host.engine_writes_to(directory)

@@ -59,7 +59,7 @@ def settle(context: StackContext, operation: Operation, how: Settling) -> Operat
         errored_state=errored or (replace(result.errored_state, pushed=True) if result.errored_state else None),
     )
     context.records.finish(settled, operation.result)
-    if operation.intent.run_directory and operation.result is None:
+    if operation.intent.run_directory:
         discard_run_folder(Path(operation.intent.run_directory), operation.id)
     return replace(operation, result=settled, journal=story.journal)
 
@@ -151,6 +151,7 @@ def _run(
         quiet_since=max(result.ended_at, story.progress.last_at or result.ended_at),
         stream_whole=story.health.whole,
         read_state=lambda: context.read_state(operation),
+        read_known=context.other_states,
         errored=read_errored_state(context, operation.id, errored) if errored else None,
         probe=lambda step, import_id: context.engine.probe_import(step.address, import_id, _arguments(operation, how)),
     )

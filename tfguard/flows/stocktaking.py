@@ -134,6 +134,7 @@ def _run(context: StackContext, ran: Ran, result: Result, operation: Operation) 
         errored=context.engine.read_state_file(Path(errored.path)) if errored else None,
         secrets=ran.secrets,
         while_waiting=ran.journal.tick,
+        read_known=context.other_states,
         probe=lambda step, import_id: context.engine.probe_import(step.address, import_id, ran.arguments),
     )
 

@@ -11,7 +11,7 @@ from tfguard.catalog.loader import Catalog
 from tfguard.model.config import Config
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.failure import Failure
-from tfguard.model.inventory import Gap, Listing, Scope
+from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Gap, Listing, Scope
 from tfguard.model.operation import BaselineEntry, ObservedObject, Outcome, RecordedProvider, Step
 from tfguard.model.plan import Plan, PlannedChange, ProviderConfig
 from tfguard.model.secrets import is_secret
@@ -82,6 +82,7 @@ def _step(change: PlannedChange, before: StateSnapshot) -> Step:
         region=change.region,
         provider_key=key,
         withheld=change.withheld,
+        deposed=change.deposed,
     )
 
 
@@ -168,6 +169,24 @@ def _keys(
     }
 
 
+def places_without_lists(keys: Mapping[ListingKey, ProviderConfig], around: Surroundings) -> tuple[BaselineEntry, ...]:
+    """For `--baseline=off`: where the run works, so that no later look from elsewhere is taken for an answer."""
+    places = {key: around.inventory.place(key[0], provider, key[2] or None) for key, provider in keys.items()}
+    return tuple(
+        BaselineEntry(
+            type=key[0],
+            cloud=place.cloud if place else "",
+            account=place.account if place else None,
+            region=place.region if place else UNKNOWN_REGION,
+            complete=False,
+            provider_key=key[1],
+            asked_region=key[2],
+            reason="--baseline=off",
+        )
+        for key, place in places.items()
+    )
+
+
 def baseline_entries(listings: Mapping[ListingKey, Listing]) -> tuple[BaselineEntry, ...]:
     """What a record keeps of the look before the run: which objects were there, by finding id alone."""
     return tuple(
@@ -193,7 +212,8 @@ class Run:
     `read_state` gives the state now and is asked again at each look: a state can change between two. `probe` asks the
     engine itself about a step and an import id, where no list answers. `open_creates` are the addresses of which the
     engine began a create and did not report its end. `secrets` are the plan's marked values, None once they are gone.
-    `while_waiting` is called between two looks.
+    `while_waiting` is called between two looks. `read_known` gives the other states that are known: what they hold is
+    nobody's stray.
     """
 
     steps: tuple[Step, ...]
@@ -209,6 +229,7 @@ class Run:
     probe: Callable[[Step, str], ImportProbe] | None = None
     open_creates: frozenset[str] = frozenset()
     while_waiting: Callable[[], None] = lambda: None
+    read_known: Callable[[], tuple[StateSnapshot, ...]] = tuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +275,7 @@ def _look_once(run: Run, around: Surroundings, asked_at: datetime) -> Verdict:
     listings = Looking(around, keys).result()
     # Read after the listing: a run in flight creates an object before it writes its state.
     state = run.read_state()
+    known = run.read_known()
     look = Look(
         state=state,
         listings=listings,
@@ -266,6 +288,7 @@ def _look_once(run: Run, around: Surroundings, asked_at: datetime) -> Verdict:
         errored=run.errored,
         failures=run.failures,
         open_creates=run.open_creates,
+        elsewhere=known,
     )
     placed = [_placed(step, listings) for step in run.steps]
     look = _with_details(look, keys, placed, around)
@@ -305,7 +328,7 @@ def _with_details(
         key: replace(
             listing,
             objects=tuple(
-                around.inventory.detail(found, keys[key]) if found.finding_id in wanted else found
+                _detailed(found, keys[key], around) if found.finding_id in wanted else found
                 for found in listing.objects
             ),
         )
@@ -336,6 +359,13 @@ def desired_import_id(step: Step, catalog: Catalog) -> str | None:
         return kind.import_id.format_map(step.desired)
     except (KeyError, ValueError, IndexError):
         return None
+
+
+def _detailed(found: CloudObject, provider: ProviderConfig, around: Surroundings) -> CloudObject:
+    try:
+        return around.inventory.detail(found, provider)
+    except Exception:  # noqa: BLE001 (an answer that no parser expects adds nothing, and takes nothing away)
+        return found
 
 
 def _without_secrets(steps: Sequence[Step], secrets: frozenset[str] | None) -> tuple[Step, ...]:

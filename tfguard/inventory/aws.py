@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tfguard.catalog.loader import Catalog
 from tfguard.catalog.types import ResourceType
 from tfguard.inventory import aws_settings as settings_of
-from tfguard.model.inventory import CloudObject, Gap, Listing, Scope
+from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Gap, Listing, Scope
 from tfguard.model.plan import ProviderConfig
 
 if TYPE_CHECKING:
@@ -54,6 +54,16 @@ class AwsInventory:
             return _nothing(resource_type, provider, region, _NO_SDK)
         return lister.list(entry, provider, region)
 
+    def place(self, resource_type: str, provider: ProviderConfig, region: str | None = None) -> Scope | None:
+        """Where a listing would look, without listing; None where that cannot be told."""
+        entry = self._entry(resource_type)
+        if entry is None or self._unknown(entry, provider, region):
+            return None
+        try:
+            return self._lister().place(entry, provider, region)
+        except ImportError:
+            return None
+
     def detail(self, found: CloudObject, provider: ProviderConfig) -> CloudObject:
         """The object with creation time and tags, where more calls give them; unchanged where they are refused."""
         entry = self._entry(found.type)
@@ -87,6 +97,6 @@ class AwsInventory:
 
 
 def _nothing(resource_type: str, provider: ProviderConfig, region: str | None, reason: str) -> Listing:
-    known = region or provider.settings.get("region") or "unknown-region"
+    known = region or provider.settings.get("region") or UNKNOWN_REGION
     scope = Scope(CLOUD, None, known, provider.key)
     return Listing(resource_type, scope, gap=Gap(f"{scope} {resource_type}", reason))

@@ -21,7 +21,7 @@ from tfguard.inventory.aws_access import (
     refusal,
 )
 from tfguard.inventory.items import fill, holds, look_up, placeholders, to_object, with_detail
-from tfguard.model.inventory import CloudObject, Gap, Listing, Scope
+from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Gap, Listing, Scope
 from tfguard.model.plan import ProviderConfig
 
 _PARALLEL_CALLS = 8
@@ -62,6 +62,13 @@ class AwsLister:
         failures = "; ".join(dict.fromkeys(reason for reason in (place.doubt, failure) if reason))
         return _listing(entry, place.scope, tuple(_objects(entry, items, place)), failures)
 
+    def place(self, entry: ResourceType, provider: ProviderConfig, region: str | None) -> Scope | None:
+        """Where `list` would look; None where that cannot be told."""
+        try:
+            return self._place(entry, provider, region).scope
+        except _NoPlaceError:
+            return None
+
     def detail(
         self, entry: ResourceType, found: CloudObject, provider: ProviderConfig, region: str | None
     ) -> CloudObject:
@@ -78,7 +85,7 @@ class AwsLister:
         return found
 
     def _place(self, entry: ResourceType, provider: ProviderConfig, region: str | None) -> _Place:
-        scope = Scope(entry.cloud, None, region or provider.settings.get("region") or "unknown-region", provider.key)
+        scope = Scope(entry.cloud, None, region or provider.settings.get("region") or UNKNOWN_REGION, provider.key)
         try:
             return _find_place(entry, provider, self._accesses.of(provider.settings), region)
         except CALL_ERRORS as error:
@@ -88,7 +95,7 @@ class AwsLister:
 def _find_place(entry: ResourceType, provider: ProviderConfig, access: AwsAccess, region: str | None) -> _Place:
     near = region or access.region() or (settings_of.GLOBAL_REGIONS["aws"] if entry.is_global else None)
     if near is None:
-        nowhere = Scope(entry.cloud, None, "unknown-region", provider.key)
+        nowhere = Scope(entry.cloud, None, UNKNOWN_REGION, provider.key)
         raise _NoPlaceError(nowhere, settings_of.no_region(provider.key))
     partition = access.partition(near)
     called = settings_of.GLOBAL_REGIONS.get(partition, near) if entry.is_global else near

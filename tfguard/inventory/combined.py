@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tfguard.model.inventory import CloudObject, Gap, Listing, Scope
+from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Gap, Listing, Scope
 from tfguard.model.plan import ProviderConfig
 from tfguard.ports import Inventory
 
@@ -25,8 +25,13 @@ class CombinedInventory:
         if inventory is not None:
             return inventory.list(resource_type, provider, region)
         cloud = resource_type.split("_", 1)[0]
-        scope = Scope(cloud, None, region or provider.settings.get("region") or "unknown-region", provider.key)
+        scope = Scope(cloud, None, region or provider.settings.get("region") or UNKNOWN_REGION, provider.key)
         return Listing(resource_type, scope, gap=Gap(f"{scope} {resource_type}", "no call lists this type"))
+
+    def place(self, resource_type: str, provider: ProviderConfig, region: str | None = None) -> Scope | None:
+        """Where the inventory that covers the type would look; None when none does."""
+        inventory = self._for(resource_type)
+        return inventory.place(resource_type, provider, region) if inventory is not None else None
 
     def detail(self, found: CloudObject, provider: ProviderConfig) -> CloudObject:
         """The object with what its inventory can add; unchanged when none covers the type."""

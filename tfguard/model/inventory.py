@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+UNKNOWN_REGION = "unknown-region"
+"""The region of a scope that could not be found out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:

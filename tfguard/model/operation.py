@@ -120,6 +120,7 @@ class Step:
     error: str | None = None
     disposition: str | None = None
     withheld: tuple[str, ...] = ()
+    deposed: str | None = None
 
     @property
     def open(self) -> bool:

@@ -84,7 +84,7 @@ class Claims:
 
 def known_to_state(kind: ResourceType, found: CloudObject, look: Look) -> bool:
     """Whether the state has the object, at whatever address; or the errored state, which a push brings back."""
-    states = (look.state,) if look.errored is None else (look.state, look.errored)
+    states = (look.state, *((look.errored,) if look.errored else ()), *look.elsewhere)
     return any(
         instance.type == kind.type and same_object(kind, instance.identity, found)
         for state in states

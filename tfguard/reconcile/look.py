@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from tfguard.catalog.loader import Catalog
 from tfguard.model.failure import Failure
-from tfguard.model.inventory import Gap, Listing, Scope
+from tfguard.model.inventory import UNKNOWN_REGION, Gap, Listing, Scope
 from tfguard.model.operation import BaselineEntry, Step, StepStatus
 from tfguard.model.plan import Action
 from tfguard.model.state import StateSnapshot
@@ -41,7 +41,7 @@ class Look:
     `errored` is the state in an `errored.tfstate` that nobody has pushed. `stream_whole` tells whether every event that
     the engine wrote was read; only then does "never started" follow from silence. `quiet_since` is when the engine was
     last seen doing something; the consistency grace counts from it. `open_creates` are the addresses of which the
-    engine began a create that it did not report the end of.
+    engine began a create that it did not report the end of. `elsewhere` are the other states that are known.
     """
 
     state: StateSnapshot
@@ -56,6 +56,7 @@ class Look:
     failures: Mapping[str, Failure] = field(default_factory=dict)
     probes: Mapping[str, ImportProbe] = field(default_factory=dict)
     open_creates: frozenset[str] = frozenset()
+    elsewhere: tuple[StateSnapshot, ...] = ()
 
     @property
     def grace_over(self) -> bool:
@@ -98,7 +99,8 @@ def _elsewhere(entry: BaselineEntry, scope: Scope) -> bool:
     """Whether a list came from another account or region than the one before the run; an unknown one is no other."""
     if entry.account and scope.account and entry.account != scope.account:
         return True
-    return entry.complete and bool(entry.region and scope.region) and entry.region != scope.region
+    known = UNKNOWN_REGION not in (entry.region, scope.region) and bool(entry.region and scope.region)
+    return known and entry.region != scope.region
 
 
 def never_started(step: Step, look: Look) -> bool:

@@ -15,7 +15,10 @@ _LOUD = {
     Outcome.RECORDED: ("green",),
     Outcome.ABSENT: ("dim",),
 }
-SETTLE_DUPLICATE = "delete the one that is not needed at the provider, then run `tfguard recover`"
+SETTLE_DUPLICATE = (
+    "delete the one that is not needed at the provider, then run `tfguard recover`; "
+    "or, if it is not this stack's, `tfguard recover --not-ours ID --reason TEXT`"
+)
 _MEANING = {
     Outcome.ORPHANED: "exists, and the state does not know it",
     Outcome.DUPLICATED: "exists more than once for one address",
@@ -81,7 +84,8 @@ def step_lines(step: Step, paint: Paint) -> Iterator[str]:
     word = paint(outcome.value, *_LOUD[outcome]) if outcome else "not looked up yet"
     decided = f", {step.disposition}" if step.disposition else ""
     meaning = f" ({_MEANING[outcome]})" if outcome else ""
-    yield f"  {step.address}: {word}{meaning}{decided}"
+    which = f" (deposed object {step.deposed})" if step.deposed else ""
+    yield f"  {step.address}{which}: {word}{meaning}{decided}"
     if outcome is Outcome.RECORDED and not step.error:
         return
     if step.error:
