@@ -292,7 +292,7 @@ def _look_once(run: Run, around: Surroundings, asked_at: datetime) -> Verdict:
     )
     placed = [_placed(step, listings) for step in run.steps]
     look = _with_details(look, keys, placed, around)
-    look = replace(look, probes=_probes(run, conclude(placed, look, around.catalog), around.catalog))
+    look = replace(look, probes=_probes(run, conclude(placed, look, around.catalog), look, around.catalog))
     steps = conclude(placed, look, around.catalog)
     answers = [answer for key in listings if (answer := look.listing(key))]
     gaps = {f"{one.gap.scope}: {one.gap.reason}" for one in answers if one.gap}
@@ -337,7 +337,7 @@ def _with_details(
     return replace(look, listings=listings)
 
 
-def _probes(run: Run, steps: Sequence[Step], catalog: Catalog) -> Mapping[str, ImportProbe]:
+def _probes(run: Run, steps: Sequence[Step], look: Look, catalog: Catalog) -> Mapping[str, ImportProbe]:
     """The engine's own read of the creates that no list could answer for (the ladder's third step)."""
     if run.probe is None:
         return {}
@@ -345,7 +345,9 @@ def _probes(run: Run, steps: Sequence[Step], catalog: Catalog) -> Mapping[str, I
     for step in steps:
         refused = step.outcome is Outcome.UNKNOWN and any(e.kind in _NO_ANSWER for e in step.evidence)
         import_id = desired_import_id(step, catalog)
-        if refused and step.action.creates and import_id and len(found) < _MOST_PROBES:
+        if not refused or look.is_from_elsewhere(step, catalog):
+            continue
+        if step.action.creates and import_id and len(found) < _MOST_PROBES:
             found[step.address] = run.probe(step, import_id)
     return found
 

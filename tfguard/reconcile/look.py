@@ -83,13 +83,23 @@ class Look:
         """The answer of a listing. One that comes from another place than the run worked in says nothing, which is a
         gap: a later look may be made with other credentials."""
         answer = self.listings.get(key)
-        if answer is None:
-            return None
-        moved = next((entry for entry in self._before(key) if _elsewhere(entry, answer.scope)), None)
-        if moved is None:
+        moved = self._other_place(key)
+        if answer is None or moved is None:
             return answer
         reason = f"the run worked in {moved.cloud} {moved.account or 'unknown-account'} {moved.region}: ask there"
         return replace(answer, objects=(), gap=Gap(f"{answer.scope} {answer.type}", reason))
+
+    def is_from_elsewhere(self, step: Step, catalog: Catalog) -> bool:
+        """Whether a step is looked up in another place than the run worked in: then the engine's own read goes there
+        too, and says nothing either."""
+        return any(self._other_place(key) for key in listings_for(step, catalog))
+
+    def _other_place(self, key: ListingKey) -> BaselineEntry | None:
+        """Where the run worked, if the listing comes from another place."""
+        answer = self.listings.get(key)
+        if answer is None:
+            return None
+        return next((entry for entry in self._before(key) if _elsewhere(entry, answer.scope)), None)
 
     def _before(self, key: ListingKey) -> list[BaselineEntry]:
         return [entry for entry in self.baseline if (entry.type, entry.provider_key, entry.asked_region) == key]

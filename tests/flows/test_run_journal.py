@@ -1,0 +1,142 @@
+"""The journal that is kept while the engine runs: written in batches, tried again, and never in the engine's way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from test_records import NOW, FixedClock, Heard, OneHost, intent
+
+from tfguard.errors import RecordError
+from tfguard.flows.records import HEAD, HEARTBEAT, Records
+from tfguard.flows.run_journal import RunJournal
+from tfguard.model.event import EngineEvent, EventKind
+from tfguard.model.lease import ProcessIdentity
+from tfguard.stores.local import LocalStore
+
+BATCH = timedelta(seconds=1)
+ENGINE = ProcessIdentity(7, 8)
+
+
+class FullDisk(LocalStore):
+    """A store whose disk is full while a test says so: `full` are the names that cannot be written then."""
+
+    full: Sequence[str] = ()
+
+    def append(self, name: str, data: bytes) -> None:
+        """Add lines, where there is space."""
+        self._need_space(name)
+        super().append(name, data)
+
+    def replace(self, name: str, data: bytes, expected: str | None) -> None:
+        """Write a document, where there is space."""
+        self._need_space(name)
+        super().replace(name, data, expected)
+
+    def _need_space(self, name: str) -> None:
+        if name.rpartition("/")[2] in self.full:
+            raise RecordError(f"{name} cannot be written: no space left", "free space")
+
+
+class Scene:
+    """A run that has begun, with its clock, its disk and what was said."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock, self.heard, self.store = FixedClock(), Heard(), FullDisk(folder)
+        self.records = Records(self.store, self.clock, OneHost())  # type: ignore[arg-type]
+        self.records.begin(intent(), ())
+        self.journal = RunJournal("01A", self.records, self.clock, self.heard, frozenset())  # type: ignore[arg-type]
+
+    def hear(self, address: str, kind: EventKind = EventKind.APPLY_START) -> None:
+        """The engine says something."""
+        self.journal.event(EngineEvent(kind, address=address, action="create"))
+
+    def tick(self, passed: timedelta = BATCH) -> None:
+        """Time passes, and the journal gets its turn."""
+        self.clock.time += passed
+        self.journal.tick()
+
+    @property
+    def written(self) -> list[tuple[str, str | None]]:
+        """What the journal on disk tells."""
+        return [(entry.kind, entry.address) for entry in self.records.operation("01A").journal]
+
+    @property
+    def beat(self) -> timedelta:
+        """How long after its beginning the run was last said to live."""
+        lease = self.records.head().lease
+        assert lease is not None
+        return lease.heartbeat - NOW
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "record")
+
+
+def test_a_write_that_failed_is_made_up_for_in_order_and_once(scene: Scene) -> None:
+    scene.store.full = ("events.jsonl",)
+    scene.hear("a.one")
+    scene.tick()
+    scene.hear("a.one", EventKind.APPLY_COMPLETE)
+    scene.tick()
+    assert scene.written == []
+    scene.store.full = ()
+    scene.hear("a.two")
+    scene.tick()
+    everything = [("apply_start", "a.one"), ("apply_complete", "a.one"), ("apply_start", "a.two")]
+    assert scene.written == everything
+    scene.tick()
+    scene.journal.flush()
+    assert scene.written == everything
+
+
+def test_what_could_not_be_written_to_the_end_is_written_by_the_last_flush(scene: Scene) -> None:
+    scene.store.full = ("events.jsonl",)
+    scene.hear("a.one")
+    scene.journal.interrupted("SIGINT", True)
+    scene.tick()
+    scene.store.full = ()
+    scene.journal.flush()
+    assert [kind for kind, _ in scene.written] == ["apply_start", "signal"]
+
+
+def test_a_journal_that_cannot_be_written_does_not_stop_the_heartbeat(scene: Scene) -> None:
+    scene.store.full = ("events.jsonl",)
+    scene.hear("a.one")
+    scene.tick()
+    assert scene.beat == timedelta(0)
+    scene.tick(HEARTBEAT)
+    first = scene.beat
+    scene.tick(HEARTBEAT)
+    assert (first, scene.beat) == (HEARTBEAT + BATCH, 2 * HEARTBEAT + BATCH)
+
+
+def test_a_heartbeat_that_failed_is_followed_by_the_next_one(scene: Scene) -> None:
+    scene.store.full = (HEAD,)
+    scene.journal.started(ENGINE)
+    scene.tick(HEARTBEAT)
+    assert scene.beat == timedelta(0)
+    scene.store.full = ()
+    scene.tick(HEARTBEAT)
+    assert scene.beat == 2 * HEARTBEAT
+
+
+def test_a_full_disk_is_complained_about_once_however_often_it_is_tried(scene: Scene) -> None:
+    scene.store.full = ("events.jsonl", HEAD)
+    scene.journal.started(ENGINE)
+    for number in range(5):
+        scene.hear(f"a.b{number}")
+        scene.tick(HEARTBEAT)
+    (line,) = scene.heard.lines
+    assert "no space left" in line
+    assert "the engine goes on" in line
+
+
+def test_what_was_heard_counts_also_while_it_cannot_be_written(scene: Scene) -> None:
+    scene.store.full = ("events.jsonl",)
+    scene.hear("a.one")
+    scene.tick()
+    assert scene.journal.progress.open_creates == {"a.one"}
