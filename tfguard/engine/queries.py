@@ -58,14 +58,19 @@ def _runner(binary: Path, directory: Path) -> Any:
 @contextmanager
 def _query_environment(offline: bool) -> Iterator[None]:
     """python-terraform hands os.environ on, so what would bend the answer is taken out of it meanwhile."""
-    before = dict(os.environ)
-    for name in before:
-        if name.startswith(CLI_ARGUMENT_VARIABLES):
-            del os.environ[name]
+    # Only these names change: lists run in other threads, and read AWS_REGION and its like.
+    taken = [name for name in os.environ if name.startswith(CLI_ARGUMENT_VARIABLES)]
+    changed = [*taken, "CHECKPOINT_DISABLE"] if offline else taken
+    before = {name: os.environ.get(name) for name in changed}
+    for name in taken:
+        del os.environ[name]
     if offline:
         os.environ["CHECKPOINT_DISABLE"] = "1"
     try:
         yield
     finally:
-        os.environ.clear()
-        os.environ.update(before)
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

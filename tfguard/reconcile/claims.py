@@ -93,6 +93,7 @@ def known_to_state(kind: ResourceType, found: CloudObject, look: Look) -> bool:
 
 
 def observed_match(match: Match, claims: Claims) -> ObservedObject:
+    """A candidate as a record keeps it, with every address that it could belong to."""
     seen = observe(match.found, in_state=False, confidence=match.confidence)
     return with_finding(replace(seen, addresses=claims.claimants(match.found), evidence=match.evidence))
 
@@ -103,5 +104,6 @@ def tells_apart(kind: ResourceType, identity: Mapping[str, str]) -> bool:
 
 
 def same_identity(kind: ResourceType, one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Whether two identities of one type mean one object."""
     bare = CloudObject(kind.cloud, None, "", kind.type, "", "", identity=other)
     return same_object(kind, one, bare)

@@ -114,4 +114,5 @@ def _elsewhere(entry: BaselineEntry, scope: Scope) -> bool:
 
 
 def never_started(step: Step, look: Look) -> bool:
+    """Whether the engine is known not to have begun the step; silence tells that only in a whole stream."""
     return step.status is StepStatus.PENDING and look.stream_whole

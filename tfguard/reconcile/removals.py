@@ -65,6 +65,7 @@ def left_over(step: Step, left: CloudObject, look: Look) -> Step:
 
 
 def lagging(step: Step, look: Look) -> Step:
+    """Deleted as the engine says, and still listed within the grace: a list may be late."""
     detail = f"deleted, and still listed; that proves a leftover from {look.grace_ends:%H:%M:%SZ} on"
     return unknown_unless_seen(step, EvidenceKind.ENGINE_EVENT, detail)
 

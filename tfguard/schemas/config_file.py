@@ -22,6 +22,7 @@ def find_config(start: Path) -> Path | None:
 
 
 def unreadable(path: Path, error: OSError) -> ConfigError:
+    """The error for a file or folder that cannot be opened."""
     return ConfigError(
         f"{path}: cannot be read: {error.strerror}", "give the user that runs tfguard the right to read it"
     )
