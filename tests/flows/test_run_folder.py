@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tfguard.errors import InputError
-from tfguard.flows.run_folder import discard_run_folder, open_run_folder
+from tfguard.flows.run_folder import discard_run_folder, in_use, open_run_folder
 from tfguard.model.lease import ProcessIdentity
 
 ME, OTHER = ProcessIdentity(100, 7), ProcessIdentity(200, 9)
@@ -132,3 +132,7 @@ def test_a_folder_that_is_not_the_operations_own_is_left_alone(tmp_path: Path) -
     precious.mkdir()
     discard_run_folder(precious, "01A")
     assert precious.exists()
+
+
+def test_a_folder_that_is_gone_is_in_nobodys_use(tmp_path: Path) -> None:
+    assert not in_use(tmp_path / "01A", FakeHost())

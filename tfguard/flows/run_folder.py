@@ -67,7 +67,7 @@ def in_use(directory: Path, host: Host) -> bool:
         pid, start_time = (directory / _HOLDER).read_text().split()
         return host.runs(ProcessIdentity(int(pid), int(start_time))) or host.engine_writes_to(directory)
     except FileNotFoundError:
-        # Killed before it wrote the file, or about to write it.
-        return time.time() - directory.stat().st_mtime < _BEING_MADE_SECONDS
+        # Killed before it wrote the file, or about to write it; or the whole folder is gone.
+        return directory.is_dir() and time.time() - directory.stat().st_mtime < _BEING_MADE_SECONDS
     except (OSError, ValueError):
         return True
