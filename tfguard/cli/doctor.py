@@ -44,7 +44,7 @@ def _engine(invocation: Invocation) -> list[Check]:
     except TfguardError as error:
         checks.append(Check("configuration", False, f"{error.what}; {error.advice}"))
     try:
-        engine = installed_engine(invocation, config)
+        engine = installed_engine(invocation, config.engine)
     except TfguardError as error:
         return [*checks, Check("engine", False, f"{error.what}; {error.advice}")]
     checks.append(Check("engine", True, f"{engine.info.name} {engine.info.version} at {engine.binary}"))

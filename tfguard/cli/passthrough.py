@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from tfguard.cli.engine_choice import read_config
+from tfguard.cli.engine_choice import configured_engine
 from tfguard.cli.invocation import Invocation
 from tfguard.engine.locate import find_binary
 
@@ -30,8 +30,7 @@ def engine_command(name: str) -> click.Command:
 
 def become_engine(invocation: Invocation, arguments: Sequence[str]) -> NoReturn:
     """Replace this process by the engine. Raises `NoEngineError`."""
-    config, _ = read_config(invocation)
-    binary = str(find_binary(invocation.engine, config.engine, os.environ))
+    binary = str(find_binary(invocation.engine, configured_engine(invocation), os.environ))
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(binary, [binary, *invocation.engine_arguments, *arguments])

@@ -7,7 +7,7 @@ import json
 import click
 
 from tfguard import __version__
-from tfguard.cli.engine_choice import installed_engine, read_config
+from tfguard.cli.engine_choice import configured_engine, installed_engine
 from tfguard.cli.invocation import Invocation
 
 
@@ -16,8 +16,7 @@ from tfguard.cli.invocation import Invocation
 @click.pass_obj
 def command(invocation: Invocation, form: str) -> None:
     """Show the versions of tfguard, of the engine, and of the providers that the working directory has chosen."""
-    config, _ = read_config(invocation)
-    engine = installed_engine(invocation, config)
+    engine = installed_engine(invocation, configured_engine(invocation))
     if form == "json":
         body = {
             "schema": "tfguard.version/v1",

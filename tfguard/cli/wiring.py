@@ -41,7 +41,7 @@ def stack_context(
     if not invocation.directory.is_dir():
         raise UsageError(f"{invocation.directory} is not a folder", "correct -chdir")
     config, config_path = read_config(invocation)
-    installed = installed_engine(invocation, config)
+    installed = installed_engine(invocation, config.engine)
     location = locate_state(invocation.directory, os.environ, state_flag)
     store = record_store(location, config, config_path)
     clock, host, catalog = SystemClock(gate), LocalHost(), load_catalog()
