@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
 if str(ROOT) not in sys.path:
@@ -33,6 +34,12 @@ from fixtures.terraform_env import (  # noqa: E402
     write_cli_config,
     write_stack,
 )
+
+# A timing decides no test. In CI every run tries the same examples; elsewhere each run looks for new ones.
+settings.register_profile(
+    "tfguard", deadline=None, derandomize=bool(os.environ.get("CI")), suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("tfguard")
 
 RUN_TIMEOUT_SECONDS = 300
 TFGUARD = (sys.executable, "-m", "tfguard")
