@@ -168,3 +168,21 @@ def test_a_role_that_was_there_before_and_that_nobody_may_list_is_never_called_a
         assert document["next_actions"]
         assert not any("import" in action for action in document["next_actions"])
     assert all(finding["verdict"] == "unknown" for finding in orphans(tfguard, stack, code=2)["findings"])
+
+
+def test_a_later_look_reads_keys_that_stand_in_the_configuration_again_and_keeps_none(
+    proxy: FaultProxy, stack_factory: StackFactory, tfguard: Run, run_env: dict[str, str]
+) -> None:
+    stack = settings(stack_factory(GROUP))
+    (stack / "providers.tf").write_text(
+        'provider "aws" {\n  region     = "us-east-1"\n  access_key = "testing"\n  secret_key = "s3cr3t-in-hcl"\n}\n'
+    )
+    bare = {
+        name: value for name, value in run_env.items() if name not in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+    }
+    proxy.add_rule("drop", action="CreateLogGroup")
+    assert tfguard(*APPLY, cwd=stack, env=bare).returncode == 1
+    assert tfguard("recover", cwd=stack, env=bare).returncode == 11
+    assert step(status(tfguard, stack, code=11), "aws_cloudwatch_log_group.app")["outcome"] == "orphaned"
+    record = stack / "terraform.tfstate.tfguard"
+    assert not any(b"s3cr3t-in-hcl" in path.read_bytes() for path in record.rglob("*") if path.is_file())

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from tfguard.errors import TfguardError
 from tfguard.flows.context import StackContext
@@ -55,9 +53,11 @@ def _record(context: StackContext) -> Check:
 
 def _rights(context: StackContext, state: StateSnapshot | None) -> Iterator[Check]:
     """Whether everything can be listed that the state holds, that a plan would make, and that is open."""
-    plan = _plan(context)
+    planned = context.plan_now()
+    plan = planned if isinstance(planned, Plan) else None
     if plan is None:
-        yield Check("plan", False, "the stack cannot be planned here; only the types in its state are looked at")
+        detail = f"the stack cannot be planned here ({planned}); only the types in its state are looked at"
+        yield Check("plan", False, detail)
     steps = [*_held(state), *(planned_steps(plan, state or EMPTY_STATE) if plan else ()), *_open(context)]
     providers = plan.providers if plan else {}
     inventory, catalog = context.around.inventory, context.around.catalog
@@ -86,11 +86,3 @@ def _open(context: StackContext) -> Iterator[Step]:
             yield from operation.steps
     except TfguardError:
         return  # the check of the record says it
-
-
-def _plan(context: StackContext) -> Plan | None:
-    with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
-        plan_file = Path(folder) / "plan"
-        if context.engine.quiet_plan(("-refresh=false",), plan_file) is not None:
-            return None
-        return context.engine.show_plan(plan_file)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from tfguard.errors import CorruptRecordError, EmptyStateError, InputError
 from tfguard.flows.records import Records
 from tfguard.flows.verify import Surroundings
 from tfguard.model.operation import Operation, Stack
+from tfguard.model.plan import Plan
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
 from tfguard.ports import Clock, Console, Engine, Host
 
@@ -56,6 +59,13 @@ class StackContext:
             if _had_no_state(operation):
                 return EMPTY_STATE
             raise
+
+    def plan_now(self, arguments: Sequence[str] = ()) -> Plan | str:
+        """What a plan says now, made without showing it, a lock or a refresh; else why there is none."""
+        with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
+            plan_file = Path(folder) / "plan"
+            failed = self.engine.quiet_plan(("-refresh=false", *arguments), plan_file)
+            return self.engine.show_plan(plan_file) if failed is None else failed
 
     def other_states(self) -> tuple[StateSnapshot, ...]:
         """The other stacks' states that are known; one that cannot be read is said aloud and left out."""

@@ -35,7 +35,6 @@ class RunJournal:
         self._renewed = clock.now()
         self._complained = False
         self.progress = Progress()
-        self.interrupts = 0
 
     def started(self, process: ProcessIdentity) -> None:
         """Note which process the engine is, so that the next run can tell whether it still lives."""
@@ -60,7 +59,6 @@ class RunJournal:
 
     def interrupted(self, signal_name: str, forwarded: bool) -> None:
         """Note a signal, and tell the user that tfguard waits for the calls in flight."""
-        self.interrupts += 1
         self._waiting.append(JournalEntry(self._clock.now(), SIGNAL, action=signal_name))
         if forwarded:
             self._console.say(f"{signal_name}: the engine was interrupted once; waiting until its calls have settled")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -168,13 +167,11 @@ def _providers(context: StackContext, operation: Operation, how: Settling) -> Ma
     recorded = {provider.key: provider_from_record(provider) for provider in operation.intent.providers}
     if not any(provider.partial and provider.key in used for provider in operation.intent.providers):
         return recorded
-    with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
-        plan_file = Path(folder) / "plan"
-        failed = context.engine.quiet_plan(("-refresh=false", *_arguments(operation, how)), plan_file)
-        if failed is not None:
-            context.console.warn(f"the provider's credentials in the configuration cannot be read again: {failed}")
-            return recorded
-        return {**recorded, **context.engine.show_plan(plan_file).providers}
+    plan = context.plan_now(_arguments(operation, how))
+    if isinstance(plan, str):
+        context.console.warn(f"the provider's credentials in the configuration cannot be read again: {plan}")
+        return recorded
+    return {**recorded, **plan.providers}
 
 
 def _keep(before: Sequence[Step], after: Sequence[Step]) -> tuple[Step, ...]:
