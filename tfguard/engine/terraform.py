@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 import select
@@ -13,25 +12,23 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from tfguard.catalog.loader import Catalog
 from tfguard.engine.backend import StateLocation
-from tfguard.engine.documents import mapping
 from tfguard.engine.events import StreamReader, parse_line
 from tfguard.engine.human import PlanTrailer, error_text, question
 from tfguard.engine.importing import discard_leftover, import_blocks, read_probe
 from tfguard.engine.interrupts import SignalGate
 from tfguard.engine.locate import InstalledEngine
 from tfguard.engine.plan import not_a_plan, parse_plan
+from tfguard.engine.printers import HumanPrinter, JsonPrinter, Streams, utf8
 from tfguard.engine.process import Following, Launch, run_followed
 from tfguard.engine.providers import literal_settings
 from tfguard.engine.queries import CLI_ARGUMENT_VARIABLES, Answer, captured
-from tfguard.engine.render import NO_TERMINAL_WIDTH, RenderedText, Renderer
 from tfguard.engine.state import parse_state, read_state_file
 from tfguard.errors import InputError
 from tfguard.model.engine import EngineInfo
-from tfguard.model.event import EngineEvent, EventKind
+from tfguard.model.event import EngineEvent
 from tfguard.model.operation import ErroredState, StreamHealth
 from tfguard.model.plan import Plan
 from tfguard.model.request import Approval, ChangeRequest
@@ -42,20 +39,6 @@ _PRODUCTS = {"terraform": "Terraform", "tofu": "OpenTofu"}
 
 # An answer that is piped in comes at once; a pipe that nobody writes to must not hang a pipeline (case B67).
 _PIPED_ANSWER_SECONDS = 5.0
-
-_TARGETED = "Applied changes may be incomplete"
-
-
-class Streams(Protocol):
-    """The user's stdout and stderr; a reader that has gone away is no reason to stop."""
-
-    def out(self, text: str) -> None:
-        """Write to stdout and flush."""
-        ...
-
-    def err(self, text: str) -> None:
-        """Write to stderr and flush."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +71,7 @@ class TerraformEngine:
         """Plan into `plan_file`, in the engine's own form on the user's stdout."""
         form = ("-json",) if request.json else ()
         arguments = (*form, *request.planning, f"-out={plan_file}")
-        trailer, decoder = PlanTrailer(), _utf8()
+        trailer, decoder = PlanTrailer(), utf8()
         following = Following(
             on_stdout=lambda chunk: self.streams.out(trailer.feed(decoder.decode(chunk))),
             on_stderr=_decoding(self.streams.err),
@@ -148,9 +131,9 @@ class TerraformEngine:
         """Apply a plan file in a session of its own, and follow it to its end, however long that takes."""
         reader = StreamReader()
         printer = (
-            _JsonPrinter(self.streams, continued=not request.plan_file, destroying=request.command == "destroy")
+            JsonPrinter(self.streams, continued=not request.plan_file, destroying=request.command == "destroy")
             if request.json
-            else _HumanPrinter(self.streams, request, imports)
+            else HumanPrinter(self.streams, request, imports)
         )
 
         def take(chunk: bytes) -> None:
@@ -249,93 +232,8 @@ class TerraformEngine:
         return Launch(argv, {**scrubbed, **(environ or {})}, run_directory, command, stdin)
 
 
-class _JsonPrinter:
-    """With `-json` the user gets the engine's own stream, line by line as it comes.
-
-    With `continued` the plan's stream went before: the version and the planned changes, with which the stream of an
-    apply begins, were in it and are left out. Under `destroying` the stream ends as that of `destroy` does, and not as
-    that of the `apply` of a destroy plan, which says it in other words and tells the outputs.
-    """
-
-    def __init__(self, streams: Streams, continued: bool, destroying: bool) -> None:
-        self._streams = streams
-        self._decoder = _utf8()
-        self._beginning = continued
-        self._destroying = destroying
-        self._begun = b""
-
-    def show(self, chunk: bytes, events: Sequence[EngineEvent]) -> None:  # noqa: ARG002 (as the other printer)
-        """Pass a chunk's whole lines on; an empty chunk is the end of the stream."""
-        *lines, self._begun = (self._begun + chunk).split(b"\n")
-        shown = b"".join(self._shown(line) for line in lines)
-        if not chunk:
-            shown, self._begun = shown + self._begun, b""
-        self._streams.out(self._decoder.decode(shown))
-
-    def _shown(self, line: bytes) -> bytes:
-        event = parse_line(line) if self._beginning or self._destroying else None
-        if event is None:
-            return line + b"\n"
-        if self._beginning and event.kind in (EventKind.VERSION, EventKind.PLANNED_CHANGE, EventKind.RESOURCE_DRIFT):
-            return b""
-        self._beginning = False
-        if self._destroying and event.kind is EventKind.OUTPUTS:
-            return b""
-        if self._destroying and event.kind is EventKind.CHANGE_SUMMARY:
-            line = _as_destroy_summary(line, event)
-        return line + b"\n"
-
-
-def _as_destroy_summary(line: bytes, event: EngineEvent) -> bytes:
-    removed = mapping(event.raw.get("changes")).get("remove")
-    line = line.replace(event.message.encode(), f"Destroy complete! Resources: {removed} destroyed.".encode(), 1)
-    return line.replace(b'"operation":"apply"', b'"operation":"destroy"', 1)
-
-
-class _HumanPrinter:
-    """Without it, each event becomes what the engine would have printed for a person."""
-
-    def __init__(self, streams: Streams, request: ChangeRequest, imports: Sequence[tuple[str, str]]) -> None:
-        self._streams = streams
-        # An adoption has its target from tfguard, so the engine's warning about targets tells the user nothing.
-        self._adopts = request.command == "import"
-        self._renderer = Renderer(
-            color=request.color,
-            width=_columns(sys.stdout.fileno()),
-            error_width=_columns(sys.stderr.fileno()),
-            command="destroy" if request.command == "destroy" else "apply",
-            compact_warnings=request.compact_warnings,
-            imports=imports,
-        )
-
-    def show(self, chunk: bytes, events: Sequence[EngineEvent]) -> None:
-        """Print events; an empty chunk is the end of the stream."""
-        for event in events:
-            if not (self._adopts and event.summary == _TARGETED):
-                self._print(self._renderer.render(event))
-        if not chunk:
-            self._print(self._renderer.finish())
-
-    def _print(self, text: RenderedText) -> None:
-        if text.stdout:
-            self._streams.out(text.stdout)
-        if text.stderr:
-            self._streams.err(text.stderr)
-
-
-def _columns(descriptor: int) -> int:
-    try:
-        return os.get_terminal_size(descriptor).columns
-    except OSError:
-        return NO_TERMINAL_WIDTH
-
-
-def _utf8() -> codecs.IncrementalDecoder:
-    return codecs.getincrementaldecoder("utf-8")("replace")
-
-
 def _decoding(write: Callable[[str], None]) -> Callable[[bytes], None]:
-    decoder = _utf8()
+    decoder = utf8()
     return lambda chunk: write(decoder.decode(chunk))
 
 
