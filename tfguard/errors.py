@@ -51,8 +51,16 @@ class InputError(TfguardError):
     """A plan file, state, or other input is missing, damaged or not what it claims to be."""
 
 
+class NotInitialisedError(InputError):
+    """The configuration has a backend, and `init` was not run: where the state lies cannot be told."""
+
+
 class EmptyStateError(InputError):
     """A state file of 0 bytes: a first write that was cut short, or a state that was lost."""
+
+
+class EncryptedStateError(InputError):
+    """A state that is encrypted: only the engine, with the key that it was written with, can read it."""
 
 
 class RecordError(TfguardError):

@@ -9,13 +9,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from tfguard.model.credentials import Expiry
 from tfguard.model.engine import EngineInfo
 from tfguard.model.event import EngineEvent
 from tfguard.model.inventory import CloudObject, Listing, Scope
 from tfguard.model.lease import Lease, Liveness, ProcessIdentity
+from tfguard.model.lock import StateLock
 from tfguard.model.operation import Actor, ErroredState, Intent, StreamHealth
 from tfguard.model.plan import Plan, ProviderConfig
-from tfguard.model.request import Approval, ChangeRequest
+from tfguard.model.request import Approval, ChangeRequest, RepairRequest
 from tfguard.model.state import StateSnapshot
 
 
@@ -221,12 +223,12 @@ class Engine(Protocol):
         run_directory: Path,
         user_agent: str,
         watcher: RunWatcher,
-        imports: Sequence[tuple[str, str]] = (),
+        plan: Plan,
     ) -> ApplyExit:
         """Apply a plan file in a session of its own, and follow it to its end, however long that takes.
 
-        `user_agent` is added to what the provider tells the cloud about itself. `imports` are (address, import id) of
-        the plan's imports, which the engine's stream does not report.
+        `user_agent` is added to what the provider tells the cloud about itself. `plan` is what the file holds: the
+        engine's stream does not tell all of it.
         """
         ...
 
@@ -244,6 +246,14 @@ class Engine(Protocol):
 
     def errored_state(self) -> ErroredState | None:
         """An `errored.tfstate` in the working directory, found by looking for the file, whatever was said of it."""
+        ...
+
+    def repair(self, request: RepairRequest, run_directory: Path, user_agent: str, watcher: RunWatcher) -> ApplyExit:
+        """Run one of the engine's other changing commands as the user typed it, and follow it to its end."""
+        ...
+
+    def lock(self) -> StateLock | None:
+        """The engine's lock on the state, as far as it can be found out without taking it away; None when none is."""
         ...
 
     def push_state(self, path: Path) -> EngineExit:
@@ -266,6 +276,14 @@ class Engine(Protocol):
         ...
 
 
+class Credentials(Protocol):
+    """What is known of how long a run's credentials last."""
+
+    def expiries(self, providers: Sequence[ProviderConfig]) -> Sequence[Expiry]:
+        """Every end that is written down for the environment, these providers and the backend, the earliest first."""
+        ...
+
+
 class Console(Protocol):
     """tfguard's own words to the user; the engine's output does not pass here."""
 
@@ -279,4 +297,8 @@ class Console(Protocol):
 
     def confirm(self, question: str) -> bool:
         """Ask yes or no on a terminal; without one the answer is no."""
+        ...
+
+    def ask(self, question: str) -> str | None:
+        """The line that is typed or piped in as an answer; None when none comes."""
         ...

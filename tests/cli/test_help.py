@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from pathlib import Path
 
@@ -10,7 +9,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from tfguard.cli.main import COMMANDS, cli, exit_code_of
+from tfguard.cli.invocation import Invocation
+from tfguard.cli.main import COMMANDS, exit_code_of
+from tfguard.cli.own import cli
 from tfguard.model.config import OnGap
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
@@ -19,8 +20,9 @@ README = (Path(__file__).parents[2] / "README.md").read_text()
 def own_commands() -> list[tuple[str, click.Command]]:
     """Every own command and its subcommands, by the words that call it."""
     found: list[tuple[str, click.Command]] = []
-    for name, (module, _) in COMMANDS.items():
-        command: click.Command = importlib.import_module(f"tfguard.cli.{module}").command
+    for name in COMMANDS:
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
         found.append((name, command))
         if isinstance(command, click.Group):
             found += [(f"{name} {inner}", sub) for inner, sub in command.commands.items()]
@@ -44,7 +46,7 @@ def test_every_option_says_what_it_does(name: str, command: click.Command) -> No
 
 @OWN
 def test_a_command_prints_its_help(name: str, command: click.Command) -> None:
-    done = CliRunner().invoke(cli, [*name.split(), "--help"])
+    done = CliRunner().invoke(cli, [*name.split(), "--help"], obj=Invocation())
     assert done.exit_code == 0
     assert (command.help or "").split(".")[0].split()[0] in done.output
 
@@ -59,7 +61,7 @@ def test_a_command_is_in_the_readme(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_is_in_the_list_with_a_line_of_its_own(name: str) -> None:
-    listed = CliRunner().invoke(cli, []).output
+    listed = cli.get_help(click.Context(cli))
     assert re.search(rf"^\s+{name}\s+\S", listed, re.MULTILINE)
 
 

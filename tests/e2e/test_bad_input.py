@@ -166,16 +166,26 @@ def test_a_state_that_is_lost_during_a_run_leaves_the_operation_open(
     assert tfguard("recover", cwd=stack).returncode == 0
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"PK\x03\x04 cut", b"plain text", None], ids=["empty", "cut", "text", "missing"]
-)
-def test_a_file_that_is_no_plan_is_told(plain_stack: StackFactory, tfguard: Run, content: bytes | None) -> None:
+def test_a_plan_that_is_cut_is_told(plain_stack: StackFactory, tfguard: Run) -> None:
     stack = plain_stack(ONE)
-    if content is not None:
-        (stack / "p").write_bytes(content)
+    (stack / "p").write_bytes(b"PK\x03\x04 cut")
     what, advice = refusal(tfguard("apply", "p", cwd=stack), 1)
     assert "is not a plan that can be applied" in what
     assert "plan -out=FILE" in advice
+    assert operations(stack) == []
+    assert run_folders(stack) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"plain text", None], ids=["empty", "text", "missing"])
+def test_a_file_that_cannot_be_a_plan_is_refused_in_the_engines_words(
+    plain_stack: StackFactory, tf: Run, tfguard: Run, content: bytes | None
+) -> None:
+    stack = plain_stack(ONE)
+    if content is not None:
+        (stack / "p").write_bytes(content)
+    done, real = tfguard("apply", "p", cwd=stack), tf("apply", "p", cwd=stack, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, real.stdout, real.stderr)
+    assert 'Failed to load "p" as a plan file' in done.stderr.replace("\x1b[0m", "")
     assert operations(stack) == []
     assert run_folders(stack) == []
 

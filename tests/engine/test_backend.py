@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tfguard.engine.backend import StateLocation, locate_state, s3_state_key
-from tfguard.errors import InputError
+from tfguard.errors import InputError, NotInitialisedError
 from tfguard.stores.s3_client import backend_client
 
 
@@ -135,4 +135,31 @@ def test_a_damaged_backend_file_is_told(tmp_path: Path, content: str) -> None:
     (tmp_path / ".terraform").mkdir()
     (tmp_path / ".terraform/terraform.tfstate").write_text(content)
     with pytest.raises(InputError, match="damaged"):
+        located(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "environ", "location"),
+    [
+        ("pg", {"conn_str": "postgres://u:hunter2@h:5/d?password=hunter2"}, {}, "pg:postgres://h:5/d"),
+        ("pg", {"conn_str": "user=u password='a dbname=hunter2' dbname=d host=h"}, {}, "pg:d/h"),
+        ("pg", {"conn_str": None}, {"PG_CONN_STR": "postgres://h/d", "PG_SCHEMA_NAME": "s"}, "pg:postgres://h/d/s"),
+        ("gcs", {"bucket": "b", "prefix": "env=prod/app"}, {}, "gcs:b/env=prod/app"),
+        ("kubernetes", {"secret_suffix": "s"}, {"KUBE_NAMESPACE": "n"}, "kubernetes:n/s"),
+        ("remote", {"organization": "o", "workspaces": [{"name": None, "prefix": "app-"}]}, {}, "remote:o/app-"),
+        ("cloud", {"workspaces": {"name": "w"}}, {"TF_CLOUD_ORGANIZATION": "o"}, "cloud:o/w"),
+        ("oss", {"bucket": "b", "key": "k", "secret_key": "hunter2"}, {}, "oss:b/k"),
+        ("of-the-future", {"bucket": "b", "key": "k", "token": "hunter2"}, {}, "of-the-future:b/k"),
+    ],
+)
+def test_two_states_of_a_backend_never_share_a_name_and_no_name_holds_a_secret(
+    tmp_path: Path, kind: str, config: dict[str, object], environ: dict[str, str], location: str
+) -> None:
+    initialised(tmp_path, kind, config)
+    assert located(tmp_path, **environ).stack.location == location
+
+
+def test_a_backend_that_was_not_set_up_has_an_error_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text('terraform {\n  backend "s3" {\n  }\n}\n')
+    with pytest.raises(NotInitialisedError):
         located(tmp_path)

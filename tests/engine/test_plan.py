@@ -68,21 +68,27 @@ def test_data_sources_are_no_steps_and_pure_imports_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "trivial"),
+    ("more", "asks_nothing"),
     [
         ({"applyable": True}, False),
         ({"applyable": False}, True),
         ({}, True),
-        ({"resource_drift": [{"address": "x.y"}]}, False),
+        ({"resource_drift": [{"address": "x.y"}]}, True),
         ({"output_changes": {"o": {"actions": ["create"]}}}, False),
         ({"output_changes": {"o": {"actions": ["no-op"]}}}, True),
     ],
 )
-def test_a_plan_is_trivial_when_the_engine_says_so_or_when_it_changes_nothing(
-    more: dict[str, object], trivial: bool
+def test_a_plan_asks_nothing_when_the_engine_says_so_or_when_it_changes_nothing(
+    more: dict[str, object], asks_nothing: bool
 ) -> None:
-    assert plan(**more).trivial is trivial
-    assert not plan(change(["create"])).trivial
+    assert plan(**more).asks_nothing(refresh_only=False) is asks_nothing
+    assert not plan(change(["create"])).asks_nothing(refresh_only=False)
+
+
+def test_without_the_engines_word_reads_moves_and_drift_are_told_as_the_engine_counts_them() -> None:
+    assert not plan(change(["read"], "data.x.y", mode="data")).asks_nothing(refresh_only=False)
+    assert not plan(change(["no-op"], previous_address="aws_iam_role.old")).asks_nothing(refresh_only=False)
+    assert not plan(resource_drift=[{"address": "x.y"}]).asks_nothing(refresh_only=True)
 
 
 @pytest.mark.parametrize("output", ["", "{", "[]", '{"values": {}}'])

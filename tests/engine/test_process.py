@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from tfguard.engine.interrupts import InterruptPolicy, SignalGate
+from tfguard.engine.interrupts import SignalGate
 from tfguard.engine.process import Following, Launch, process_start_time, run_followed
+from tfguard.engine.signals import HANDLED
 from tfguard.errors import NoEngineError
 from tfguard.model.lease import ProcessIdentity
 from tfguard.ports import EngineExit
@@ -41,17 +44,12 @@ class Seen:
         self.process = process
 
 
-def run(folder: Path, script: str, *, signals: list[tuple[float, int]] | None = None) -> tuple[EngineExit, Seen]:
-    """Run a Python script as the engine; `signals` come to this process after so many seconds."""
+def run(folder: Path, script: str) -> tuple[EngineExit, Seen]:
+    """Run a Python script as the engine."""
     seen = Seen()
     launch = Launch([sys.executable, "-c", script], dict(os.environ), folder, "apply")
-    timers = [threading.Timer(after, os.kill, (os.getpid(), signum)) for after, signum in signals or ()]
     with SignalGate() as gate:
-        for timer in timers:
-            timer.start()
         ended = run_followed(launch, gate, seen.following())
-        for timer in timers:
-            timer.join()
     return ended, seen
 
 
@@ -86,47 +84,226 @@ def test_an_end_by_a_signal_is_told_also_through_a_script(tmp_path: Path, script
     assert run(tmp_path, script)[0] == expected
 
 
-WAITING = """
-import signal, sys, time
-count = 0
-def arrived(number, frame):
-    global count
-    count += 1
-signal.signal(signal.SIGINT, arrived)
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(99))
-print("ready", flush=True)
-end = time.monotonic() + 2.2
-while time.monotonic() < end:
-    time.sleep(0.02)
-print("interrupts", count)
-sys.exit(1)
+ENGINE = """
+import os, signal, sys, time
+from pathlib import Path
+folder = Path(sys.argv[1])
+def heard(number, frame):
+    with (folder / "heard").open("a") as file:
+        file.write(signal.Signals(number).name + "\\n")
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT):
+    signal.signal(number, heard)
+(folder / "ready").write_text(str(os.getpid()))
+while not (folder / "finish").exists():
+    time.sleep(0.01)
+print("done", flush=True)
+sys.exit(7)
 """
 
 
+class Engine:
+    """An engine that writes down what it hears until it is told to finish; `start` runs a function at its side."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "engine.py").write_text(ENGINE)
+
+    def run(self, argv: list[str], start: Callable[[], None]) -> tuple[EngineExit, Seen]:
+        """Run it; `start` is called in a thread as soon as it is there."""
+        seen = Seen()
+        launch = Launch(argv, dict(os.environ), self.folder, "apply")
+
+        def at_its_side() -> None:
+            try:
+                eventually(lambda: (self.folder / "ready").exists() and (self.folder / "ready").read_text() != "")
+                start()
+            finally:
+                (self.folder / "finish").touch()
+
+        with SignalGate() as gate, ThreadPoolExecutor(1) as pool:
+            side = pool.submit(at_its_side)
+            ended = run_followed(launch, gate, seen.following())
+            side.result()
+        return ended, seen
+
+    @property
+    def argv(self) -> list[str]:
+        """How it is called."""
+        return [sys.executable, str(self.folder / "engine.py"), str(self.folder)]
+
+    @property
+    def heard(self) -> list[str]:
+        """The signals that have reached it."""
+        path = self.folder / "heard"
+        return path.read_text().split() if path.exists() else []
+
+    def script(self, text: str, interpreter: str = "/bin/sh") -> list[str]:
+        """Call it through a script, which finds it as `$PYTHON $ENGINE`."""
+        path = self.folder / "script"
+        path.write_text(f"#!{interpreter}\n{text}\n")
+        path.chmod(0o755)
+        return [str(path), *self.argv[2:]]
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    """An engine, which is ended with the test."""
+    yield Engine(tmp_path)
+    (tmp_path / "finish").touch()
+
+
+@pytest.mark.parametrize("signum", HANDLED)
+def test_any_signal_becomes_one_interrupt_and_the_pipelines_impatience_none(
+    engine: Engine, signum: signal.Signals
+) -> None:
+    def end_it() -> None:
+        os.kill(os.getpid(), signum)
+        eventually(lambda: engine.heard == ["SIGINT"])
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGQUIT)
+
+    ended, seen = engine.run(engine.argv, end_it)
+    assert ended == EngineExit(7, None, interrupted=True)
+    assert engine.heard == ["SIGINT"]
+    assert seen.out == b"done\n"
+    assert seen.signals[0] == (signum.name, True)
+    assert [forwarded for _, forwarded in seen.signals].count(True) == 1
+
+
+SH_FORKS = '"$PYTHON" "$ENGINE" "$@"\nexit $?'
+SH_EXECS = 'exec "$PYTHON" "$ENGINE" "$@"'
+SH_HANDS_ON = (
+    'trap \'kill -INT $child\' INT TERM\n"$PYTHON" "$ENGINE" "$@" &\nchild=$!\n'
+    "while :; do wait $child; code=$?; kill -0 $child 2>/dev/null || exit $code; done"
+)
+PYTHON_RUNS = (
+    "import os, subprocess, sys\n"
+    "sys.exit(subprocess.run([sys.executable, os.environ['ENGINE'], *sys.argv[1:]]).returncode)"
+)
+
+
 @pytest.mark.parametrize(
-    ("signals", "interrupts"),
+    ("text", "interpreter"),
     [
-        ([(0.8, signal.SIGTERM)], 1),
-        ([(0.8, signal.SIGINT), (0.9, signal.SIGINT), (1.2, signal.SIGTERM), (1.3, signal.SIGHUP)], 1),
-        ([(0.6, signal.SIGTERM), (1.9, signal.SIGINT)], 2),
+        (SH_EXECS, "/bin/sh"),
+        (SH_FORKS, "/bin/sh"),
+        (SH_HANDS_ON, "/bin/sh"),
+        (SH_FORKS, "/bin/bash"),
+        (SH_HANDS_ON, "/bin/bash"),
+        (f"( {SH_FORKS} )", "/bin/sh"),
+        ('"$PYTHON" "$ENGINE" "$@" | cat', "/bin/sh"),
+        (PYTHON_RUNS, sys.executable),
     ],
 )
-def test_the_engine_hears_one_interrupt_for_each_intent(
-    tmp_path: Path, signals: list[tuple[float, int]], interrupts: int
+def test_the_engine_behind_a_script_hears_one_interrupt_and_is_waited_for(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, text: str, interpreter: str
 ) -> None:
-    ended, seen = run(tmp_path, WAITING, signals=signals)
-    assert f"interrupts {interrupts}\n".encode() in seen.out
-    assert ended == EngineExit(1, None, True)
-    assert [forwarded for _, forwarded in seen.signals].count(True) == interrupts
-    assert len(seen.signals) == len(signals)
+    monkeypatch.setenv("PYTHON", sys.executable)
+    monkeypatch.setenv("ENGINE", engine.argv[1])
+    argv = engine.script(text, interpreter)
+
+    def interrupt() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        eventually(lambda: engine.heard != [])
+
+    ended, seen = engine.run(argv, interrupt)
+    assert engine.heard == ["SIGINT"]
+    assert seen.out == b"done\n"
+    assert ended.exit_code == (0 if "| cat" in text else 7)
 
 
-def test_the_policy_takes_a_second_ctrl_c_alone_for_a_second_intent() -> None:
-    policy = InterruptPolicy()
-    assert policy.forwards(signal.SIGTERM, 0.0)
-    assert not policy.forwards(signal.SIGTERM, 60.0)
-    assert policy.forwards(signal.SIGINT, 61.0)
-    assert not policy.forwards(signal.SIGINT, 61.5)
+def test_an_engine_whose_script_was_killed_is_waited_for_and_still_hears_an_interrupt(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHON", sys.executable)
+    monkeypatch.setenv("ENGINE", engine.argv[1])
+    argv = engine.script(SH_FORKS)
+
+    def kill_the_script() -> None:
+        pid = int((engine.folder / "ready").read_text())
+        script = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(script, signal.SIGKILL)
+        eventually(lambda: process_start_time(script) is None)
+        os.kill(os.getpid(), signal.SIGINT)
+        eventually(lambda: engine.heard != [])
+
+    ended, seen = engine.run(argv, kill_the_script)
+    assert ended == EngineExit(137, 9, interrupted=True)
+    assert seen.out == b"done\n"
+    assert engine.heard == ["SIGINT"]
+
+
+def test_an_interrupt_gets_through_while_a_reader_keeps_tfguard_waiting(engine: Engine, tmp_path: Path) -> None:
+    def write_slowly(chunk: bytes) -> None:
+        if chunk != b"x\n":
+            return
+        eventually(lambda: (tmp_path / "ready").exists())
+        os.kill(os.getpid(), signal.SIGINT)
+        eventually(lambda: engine.heard == ["SIGINT"])
+        (tmp_path / "finish").touch()
+
+    launch = Launch(["/bin/sh", "-c", 'echo x; exec "$@"', "sh", *engine.argv], dict(os.environ), tmp_path, "apply")
+    with SignalGate() as gate:
+        ended = run_followed(launch, gate, Following(write_slowly, lambda _chunk: None))
+    assert ended.interrupted
+    assert engine.heard == ["SIGINT"]
+    assert (tmp_path / "apply.stdout").read_text() == "x\ndone\n"
+
+
+def test_an_engine_that_writes_faster_than_anybody_reads_does_not_stop_the_clock(tmp_path: Path) -> None:
+    script = (
+        "import signal, sys\nsignal.signal(signal.SIGINT, lambda *_: sys.exit(5))\n"
+        "for _ in range(4000): sys.stdout.write('x' * 99999 + '\\n')"
+    )
+    ticks: list[int] = []
+    size = 0
+
+    def read_slowly(chunk: bytes) -> None:
+        nonlocal size
+        size += len(chunk)
+        time.sleep(0.002)
+
+    def tick() -> None:
+        ticks.append(size)
+        if len(ticks) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    launch = Launch([sys.executable, "-c", script], dict(os.environ), tmp_path, "apply")
+    with SignalGate() as gate:
+        run_followed(launch, gate, Following(read_slowly, lambda _chunk: None, on_tick=tick))
+    assert size == (tmp_path / "apply.stdout").stat().st_size
+    steps = [after - before for before, after in pairwise(ticks)]
+    assert max(steps) <= 1 << 20
+
+
+def test_an_engine_is_not_left_behind_when_what_it_said_cannot_be_shown(engine: Engine, tmp_path: Path) -> None:
+    def break_off(_chunk: bytes) -> None:
+        (tmp_path / "broken").touch()
+        raise ValueError("a defect")
+
+    def finish_later() -> None:
+        eventually(lambda: (tmp_path / "broken").exists() and (tmp_path / "ready").exists())
+        os.kill(os.getpid(), signal.SIGINT)
+        eventually(lambda: engine.heard == ["SIGINT"])
+        (tmp_path / "finish").touch()
+
+    launch = Launch(["/bin/sh", "-c", 'echo x; exec "$@"', "sh", *engine.argv], dict(os.environ), tmp_path, "apply")
+    with SignalGate() as gate, ThreadPoolExecutor(1) as pool:
+        side = pool.submit(finish_later)
+        with pytest.raises(ValueError, match="a defect"):
+            run_followed(launch, gate, Following(break_off, lambda _chunk: None))
+        assert engine.heard == ["SIGINT"]
+        side.result()
+    assert (tmp_path / "apply.stdout").read_text() == "x\ndone\n"
 
 
 def test_an_engine_that_cannot_be_started_is_told(tmp_path: Path) -> None:

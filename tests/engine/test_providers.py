@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tfguard.engine.providers import literal_settings, provider_configs, sensitive_variables
+from tfguard.engine.providers import literal_settings, provider_configs, sensitive_variables, unkept_variables
 
 LITERAL = {("region", "region"), ("region", "a"), ("region", "b")}
 
@@ -83,6 +83,14 @@ def test_what_cannot_be_the_whole_setting_is_unresolved_and_never_guessed() -> N
     ):
         found = configured({"region": {"references": references}}, variables)
         assert (dict(found.settings), found.unresolved) == ({}, frozenset({"region"}))
+
+
+def test_declared_variables_without_a_value_in_the_plan_are_those_that_no_plan_keeps() -> None:
+    document = {
+        "variables": {"kept": {"value": 1}},
+        "configuration": {"root_module": {"variables": {"kept": {}, "token": {}}}},
+    }
+    assert unkept_variables(document) == {"token"}
 
 
 def test_a_modules_variables_are_not_the_root_modules() -> None:

@@ -51,6 +51,22 @@ def test_a_sensitive_attribute_is_left_out(path: list[object]) -> None:
     assert dict(found.instances[0].identity) == {"arn": "arn:app"}
 
 
+def test_marked_values_are_known_for_what_copies_them_and_named_as_withheld() -> None:
+    tags = {"Name": "hunter2-name", "team": "audit"}
+    paths = [
+        [{"type": "get_attr", "value": "tags"}, {"type": "index", "value": {"value": "Name", "type": "string"}}],
+        [{"type": "get_attr", "value": "list"}, {"type": "index", "value": {"value": 1, "type": "number"}}],
+        [{"type": "get_attr", "value": "name"}],
+        [{"type": "get_attr", "value": "gone"}, {"type": "index", "value": {"value": 7, "type": "number"}}],
+    ]
+    attributes = {"name": "hunter2", "arn": "arn:hunter2", "tags": tags, "list": ["open", "hunter2-list"]}
+    instance = {"attributes": attributes, "sensitive_attributes": paths}
+    found = parse_state(state(resource(instances=[instance])), "here", CATALOG)
+    assert found.secrets == {"hunter2", "hunter2-name", "hunter2-list"}
+    assert "name" in found.instances[0].withheld
+    assert "hunter2" not in repr(found).replace("arn:hunter2", "")
+
+
 def test_tainted_objects_and_data_sources_are_told_apart() -> None:
     found = parse_state(state(resource(instances=[{"status": "tainted"}]), resource(mode="data")), "here", CATALOG)
     assert [held.tainted for held in found.instances] == [True]

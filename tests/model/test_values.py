@@ -132,20 +132,29 @@ def change(action: Action, importing: str | None = None) -> PlannedChange:
 
 
 @pytest.mark.parametrize(
-    ("plan", "trivial"),
+    ("plan", "asks_nothing"),
     [
         (Plan("1", ()), True),
         (Plan("1", (change(Action.NOOP), change(Action.READ))), True),
         (Plan("1", (change(Action.NOOP, "id"),)), False),
         (Plan("1", (change(Action.CREATE),)), False),
         (Plan("1", (), changes_outputs=True), False),
-        (Plan("1", (), drifted=True), False),
+        (Plan("1", (change(Action.NOOP, ""),)), False),
+        (Plan("1", (replace(change(Action.NOOP), previous_address="a.a"),)), False),
+        (Plan("1", (), reads=True), False),
+        (Plan("1", (), drifted=True), True),
+        (Plan("1", (change(Action.CREATE),), errored=True), True),
         (Plan("1", (), applyable=True), False),
         (Plan("1", (change(Action.CREATE),), applyable=False), True),
     ],
 )
-def test_a_plan_is_trivial_when_the_engine_says_so_or_it_changes_nothing(plan: Plan, trivial: bool) -> None:
-    assert plan.trivial is trivial
+def test_a_plan_asks_nothing_when_the_engine_says_so_or_it_changes_nothing(plan: Plan, asks_nothing: bool) -> None:
+    assert plan.asks_nothing(refresh_only=False) is asks_nothing
+
+
+def test_changes_from_outside_are_a_question_of_a_refresh_only_plan_alone() -> None:
+    assert not Plan("1", (), drifted=True).asks_nothing(refresh_only=True)
+    assert Plan("1", (), drifted=True, applyable=False).asks_nothing(refresh_only=True)
 
 
 def test_actions_know_what_comes_and_goes() -> None:

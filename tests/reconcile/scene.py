@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tfguard.catalog.loader import load_catalog
+from tfguard.model.evidence import EvidenceKind
 from tfguard.model.inventory import CloudObject, Gap, Listing, Scope
 from tfguard.model.operation import BaselineEntry, Step, StepStatus
 from tfguard.model.plan import Action
@@ -129,3 +130,13 @@ def through(provider_key: str, one: Listing, region: str | None = None) -> Listi
 def concluded(one: Step, seen: Look) -> Step:
     """The conclusion about a single step."""
     return conclude([one], seen, CATALOG)[0]
+
+
+def findings(one: Step) -> set[str]:
+    """The ids of the objects that a step was seen with and that somebody has to decide about."""
+    return {seen.id for seen in one.observed if seen.finding_id}
+
+
+def kinds(one: Step) -> set[EvidenceKind]:
+    """The kinds of evidence of a step."""
+    return {evidence.kind for evidence in one.evidence}

@@ -19,7 +19,9 @@ from scene import (
     START,
     baseline,
     concluded,
+    findings,
     held,
+    kinds,
     listing,
     look,
     queue,
@@ -32,7 +34,7 @@ from scene import (
 
 from tfguard.model.evidence import Confidence, EvidenceKind
 from tfguard.model.failure import Failure, FailureKind
-from tfguard.model.inventory import CloudObject
+from tfguard.model.inventory import CloudObject, Listing
 from tfguard.model.operation import Outcome, Step, StepStatus
 from tfguard.model.plan import Action
 from tfguard.ports import ImportProbe
@@ -48,16 +50,6 @@ NO_VPCS_BEFORE = baseline("aws_vpc")
 def ids(one: Step) -> set[str]:
     """The ids of the objects that a step was seen with, and that no state has."""
     return {seen.id for seen in one.observed if not seen.in_state}
-
-
-def findings(one: Step) -> set[str]:
-    """The same, of those that somebody has to decide about."""
-    return {seen.id for seen in one.observed if seen.finding_id}
-
-
-def kinds(one: Step) -> set[EvidenceKind]:
-    """The kinds of evidence of a step."""
-    return {evidence.kind for evidence in one.evidence}
 
 
 # --- a create of which nothing is seen ---
@@ -612,11 +604,21 @@ def test_an_update_of_something_that_left_the_state_looks_for_the_object() -> No
     assert concluded(update, look(listing("aws_iam_role", gap=REFUSED))).outcome is Outcome.UNKNOWN
 
 
-def test_what_was_removed_from_the_state_on_purpose_is_no_finding() -> None:
-    forgotten = concluded(replace(DELETE, action=Action.FORGET), look(listing("aws_iam_role", OLD_ROLE)))
-    assert (forgotten.status, forgotten.disposition) == (StepStatus.RETAINED, "retain")
-    assert (forgotten.open, findings(forgotten)) == (False, set())
-    assert kinds(forgotten) == {EvidenceKind.REMOVED_FROM_STATE}
+@pytest.mark.parametrize(
+    ("answer", "outcome", "named"),
+    [
+        (listing("aws_iam_role", OLD_ROLE), Outcome.ORPHANED, {"app"}),
+        (listing("aws_iam_role"), Outcome.UNKNOWN, set()),
+        (listing("aws_iam_role", gap=REFUSED), Outcome.ORPHANED, set()),
+    ],
+)
+def test_what_was_removed_from_the_state_on_purpose_is_decided_and_never_called_absent(
+    answer: Listing, outcome: Outcome, named: set[str]
+) -> None:
+    forgotten = concluded(replace(DELETE, action=Action.FORGET), look(answer))
+    assert (forgotten.status, forgotten.disposition, forgotten.open) == (StepStatus.RETAINED, "retain", False)
+    assert (forgotten.outcome, findings(forgotten)) == (outcome, named)
+    assert EvidenceKind.REMOVED_FROM_STATE in kinds(forgotten)
 
 
 # --- children ---
@@ -659,7 +661,6 @@ def test_a_child_that_the_engine_itself_reads_is_an_orphan_while_its_parent_stay
 def test_the_listing_of_a_child_is_its_parents() -> None:
     assert listings_for(CHILD, CATALOG) == (("aws_iam_role", "aws", ""),)
     assert listings_for(replace(ROLE, region="eu-west-2"), CATALOG) == (("aws_iam_role", "aws", "eu-west-2"),)
-    assert listings_for(replace(ROLE, action=Action.FORGET), CATALOG) == ()
     assert listings_for(step("aws_lambda_function.f"), CATALOG) == ()
 
 

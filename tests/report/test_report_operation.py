@@ -109,6 +109,16 @@ def test_the_status_says_who_ran_what_on_which_state_and_how_it_ended() -> None:
         assert part in text
 
 
+def test_the_status_names_the_ci_job_its_commit_and_who_started_it_where_there_is_one() -> None:
+    given = operation(ORPHANED)
+    assert "  ci " not in status(given)
+    actor = Actor("runner", "box", "https://ci/1", "c0ffee", "acme/1", "ada", "github")
+    in_ci = replace(given, intent=replace(given.intent, actor=actor))
+    assert "  ci       github, started by ada, https://ci/1, commit c0ffee\n" in status(in_ci)
+    in_ci = replace(given, intent=replace(given.intent, actor=replace(actor, ci_url=None, ci_actor=None)))
+    assert "  ci       github, acme/1, commit c0ffee\n" in status(in_ci)
+
+
 def test_the_worst_step_comes_first() -> None:
     text = status(operation(*EVERY[::-1], step("a.unseen", None)))
     order = ["a.unseen", *(f"a.{word}" for word in ("orphaned", "duplicated", "unknown", "tainted", "recorded"))]

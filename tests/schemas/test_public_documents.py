@@ -97,7 +97,7 @@ def test_a_failed_operation_has_every_field_of_the_interface() -> None:
     stack = {"backend": "local", "location": "/s/terraform.tfstate", "workspace": "default", "lineage": "lineage"}
     assert document["stack"].items() >= (stack | {"serial_before": 3, "serial_after": 4}).items()
     assert document["actor"]["user"] == "me"
-    assert document["actor"]["ci"].keys() >= {"url", "commit"}
+    assert document["actor"]["ci"] == dict.fromkeys(("url", "commit", "job", "actor", "system"))
     (step,) = document["steps"]
     assert step.items() >= {"status": "error", "outcome": "orphaned", "error": "timed out", "finding": "o-1"}.items()
     assert step["action"] == "create"

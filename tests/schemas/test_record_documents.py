@@ -17,6 +17,7 @@ from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.evidence import Confidence
 from tfguard.model.lease import Lease, ProcessIdentity
 from tfguard.model.operation import (
+    Actor,
     Head,
     Intent,
     JournalEntry,
@@ -283,3 +284,8 @@ def _assert_decodes_or_refuses(document: Document[Any], data: bytes) -> None:
         assert "\n" not in error.what + error.advice
     else:
         assert document.decode(document.encode(value)) == value
+
+
+def test_an_actor_that_was_written_before_ci_systems_were_told_apart_is_still_read() -> None:
+    old = {"user": "me", "host": "box", "ci_url": "https://ci/1", "ci_commit": "c0ffee", "ci_job": "acme/1"}
+    assert load(Actor, old) == Actor("me", "box", "https://ci/1", "c0ffee", "acme/1")

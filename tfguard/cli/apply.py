@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
+from tfguard.cli.command import EngineCommand
 from tfguard.cli.guarded import guard_options, run_guarded
 from tfguard.cli.invocation import Invocation
-from tfguard.cli.passthrough import ENGINE_ARGUMENTS
 
 
-@click.command("apply", context_settings=ENGINE_ARGUMENTS)
+@click.command("apply", cls=EngineCommand)
 @guard_options
 @click.pass_obj
 def command(invocation: Invocation, /, arguments: tuple[str, ...], **own: object) -> int:

@@ -11,7 +11,9 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 from tfguard.cli.invocation import colour_wanted
+from tfguard.engine.answers import read_answer
 from tfguard.engine.interrupts import SignalGate
+from tfguard.errors import InterruptedRunError
 from tfguard.report.paint import Paint
 
 
@@ -60,7 +62,8 @@ def _detach(stream: TextIO) -> None:
 class StderrConsole:
     """Each line starts with `tfguard:`, so that nobody takes it for the engine's."""
 
-    def __init__(self) -> None:
+    def __init__(self, gate: SignalGate) -> None:
+        self._gate = gate
         self._streams = UserStreams()
         self.paint = Paint(colour_wanted(sys.stderr))
 
@@ -76,8 +79,20 @@ class StderrConsole:
         """Ask yes or no on a terminal; without one the answer is no."""
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             return False
-        self._streams.err(f"tfguard: {question} Only 'yes' is taken: ")
-        return sys.stdin.readline().strip() == "yes"
+        return self.ask(f"{question} Only 'yes' is taken:") == "yes"
+
+    def ask(self, question: str) -> str | None:
+        """The line that is typed or piped in as an answer; None when none comes.
+
+        Raises `InterruptedRunError` when a signal comes instead.
+        """
+        self._streams.err(f"tfguard: {question} ")
+        answer = read_answer(self._gate)
+        if answer is None or not sys.stdin.isatty():
+            self._streams.err("\n")
+        if self._gate.interrupted:
+            raise InterruptedRunError("interrupted at the question, which counts as a no", "run the command again")
+        return answer
 
 
 class SystemClock:

@@ -6,10 +6,10 @@ import click
 
 from tfguard import __version__
 from tfguard.cli.engine_choice import installed_engine, read_config
+from tfguard.cli.interruptible import own_command
 from tfguard.cli.invocation import Invocation
 from tfguard.cli.options import format_option, print_document, stdout_paint
 from tfguard.cli.wiring import stack_context
-from tfguard.engine.interrupts import SignalGate
 from tfguard.errors import TfguardError
 from tfguard.flows.checkup import Check, check_stack
 from tfguard.model.config import Config
@@ -52,7 +52,7 @@ def _engine(invocation: Invocation) -> list[Check]:
 
 
 def _stack(invocation: Invocation) -> list[Check]:
-    with SignalGate() as gate:
+    with own_command() as gate:
         try:
             return check_stack(stack_context(invocation, gate))
         except TfguardError as error:

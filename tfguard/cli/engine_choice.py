@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfguard.cli.invocation import Invocation
 from tfguard.engine.locate import InstalledEngine, find_binary, read_version
+from tfguard.errors import ConfigError
 from tfguard.schemas.config_file import find_config
 
 if TYPE_CHECKING:
     from tfguard.model.config import Config
+
+_ENGINE_LINE = re.compile(r"""^engine[ \t]*:[ \t]*(["']?)([^"'#\s]+)\1[ \t]*(?:#.*)?$""", re.MULTILINE)
 
 
 def _config_path(invocation: Invocation) -> Path | None:
@@ -33,6 +38,31 @@ def read_config(invocation: Invocation) -> tuple[Config, Path | None]:
 def configured_engine(invocation: Invocation) -> str | None:
     """`engine:` of tfguard.yaml. A folder without the file costs nothing."""
     return read_config(invocation)[0].engine if _config_path(invocation) else None
+
+
+def engine_name(invocation: Invocation) -> str | None:
+    """`engine:` of tfguard.yaml, for a command that needs nothing else of it and that no mistake there may stop.
+
+    A file that is found and cannot be understood is named on stderr. Raises `ConfigError` for one that `--config`
+    names.
+    """
+    try:
+        return configured_engine(invocation)
+    except ConfigError as error:
+        if invocation.config:
+            raise
+        print(f"tfguard: {error.what}", file=sys.stderr)
+        return _engine_line(invocation)
+
+
+def _engine_line(invocation: Invocation) -> str | None:
+    """The engine that a damaged tfguard.yaml names, where that line at least can be read."""
+    try:
+        path = find_config(invocation.directory)
+        match = _ENGINE_LINE.search(path.read_text(errors="replace")) if path else None
+    except (ConfigError, OSError):
+        return None
+    return match[2] if match else None
 
 
 def installed_engine(invocation: Invocation, configured: str | None) -> InstalledEngine:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from tfguard.cli.interruptible import own_command
 from tfguard.cli.invocation import Invocation
-from tfguard.cli.options import format_option, print_document
+from tfguard.cli.options import format_option, print_document, state_option
 from tfguard.cli.wiring import stack_context
-from tfguard.engine.interrupts import SignalGate
 from tfguard.flows.history import operations
 from tfguard.reconcile.advice import next_actions
 from tfguard.report.operation import history_line
@@ -16,12 +16,13 @@ from tfguard.schemas.operation import operation_document, operation_status
 
 @click.command("history")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many to show.")
+@state_option()
 @format_option()
 @click.pass_obj
-def command(invocation: Invocation, limit: int, form: str) -> None:
+def command(invocation: Invocation, limit: int, state_path: str | None, form: str) -> None:
     """Show the stack's operations, newest first."""
-    with SignalGate() as gate:
-        context = stack_context(invocation, gate)
+    with own_command() as gate:
+        context = stack_context(invocation, gate, state_path)
         found = operations(context.records, limit, context.console)
         live = context.records.live_operation()
     if form == "json":

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import os
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
-import click
-
-from tfguard.cli.invocation import Invocation
+from tfguard.cli.invocation import CommandLine, read_command_line
+from tfguard.cli.passthrough import become_engine
+from tfguard.engine.arguments import asks_for_help, asks_for_version
+from tfguard.engine.signals import HANDLED
 from tfguard.errors import ExitCode, TfguardError
 
 # Own commands: name -> (module, one line for the help). Everything else is the engine's.
@@ -17,7 +23,12 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "plan": ("plan", "the engine's plan; warns about an operation that is not settled"),
     "apply": ("apply", "the engine's apply, recorded, followed and verified"),
     "destroy": ("destroy", "the engine's destroy, recorded, followed and verified"),
-    "import": ("import_", "the engine's import, or adopt a finding with --orphan"),
+    "refresh": ("repairs", "the engine's refresh, recorded"),
+    "import": ("import_", "the engine's import, recorded, or adopt a finding with --orphan"),
+    "taint": ("repairs", "the engine's taint, recorded"),
+    "untaint": ("repairs", "the engine's untaint, recorded"),
+    "state": ("state", "the engine's state commands; rm, mv, push and replace-provider are recorded"),
+    "force-unlock": ("repairs", "the engine's force-unlock: shows the holder, refuses while it lives, recorded"),
     "status": ("status", "the stack's current operation: steps, outcomes, what to do next"),
     "recover": ("recover", "settle an open operation; deletes nothing"),
     "history": ("history", "the stack's operations, newest first"),
@@ -27,51 +38,29 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 
 
-class LazyGroup(click.Group):
-    """Loads a command's file when it is called; a name that tfguard does not have goes to the engine."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
-        """The own commands."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command's own file, or the engine's command of that name."""
-        name = COMMANDS[cmd_name][0] if cmd_name in COMMANDS else "passthrough"
-        module = importlib.import_module(f"tfguard.cli.{name}")
-        command: click.Command = module.engine_command(cmd_name) if name == "passthrough" else module.command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The list in the help, without loading every command."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
-        formatter.write_paragraph()
-        formatter.write_text("Any other command (init, fmt, output, ...) is handed to the engine untouched.")
-
-
-@click.group(
-    cls=LazyGroup,
-    invoke_without_command=True,
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "max_content_width": 110},
-)
-@click.option("-chdir", "chdir", metavar="DIR", help="Work in DIR, as the engine's option of that name does.")
-@click.option("--engine", metavar="terraform|tofu|PATH", help="Which engine to run.")
-@click.option("--config", metavar="FILE", help="tfguard.yaml to use instead of the first one found upwards.")
-@click.pass_context
-def cli(ctx: click.Context, chdir: str | None, engine: str | None, config: str | None) -> None:
-    """Stand in for terraform or tofu: record what is about to change, and find what a run left behind.
-
-    Options of tfguard stand before the command or use two dashes; all others go to the engine as they are.
-    """
-    ctx.obj = Invocation(chdir, engine, config)
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
-
-
 def run() -> None:
     """Entry point: never returns, never shows a traceback for bad input."""
     _open_closed_streams()
-    sys.exit(exit_code_of(sys.argv[1:]))
+    _let_signals(signal.default_int_handler)  # until an engine runs, any of them ends with 130
+    code = exit_code_of(sys.argv[1:])
+    _let_signals(signal.SIG_IGN)  # the exit code stands
+    if code == ExitCode.INTERRUPTED:
+        _leave_at_once(code)
+    sys.exit(code)
+
+
+def _leave_at_once(code: int) -> NoReturn:
+    """End without waiting for lists that nobody wants any more: a cloud may take its time to answer them."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def _let_signals(do: Callable[[int, FrameType | None], object] | signal.Handlers) -> None:
+    for signum in HANDLED:
+        if signal.getsignal(signum) != signal.SIG_IGN:
+            signal.signal(signum, do)
 
 
 def _open_closed_streams() -> None:
@@ -87,17 +76,13 @@ def _open_closed_streams() -> None:
 def exit_code_of(arguments: list[str]) -> int:
     """Run tfguard and tell the exit code (docs/interface.md, "Exit codes")."""
     try:
-        result = cli.main(args=arguments, prog_name="tfguard", standalone_mode=False)
-        return result if isinstance(result, int) else 0
+        if os.environ.get("_TFGUARD_COMPLETE") and not arguments:
+            return _complete()
+        return _run(read_command_line(arguments))
     except TfguardError as error:
         return _complain(error.what, error.advice, error.exit_code)
-    except click.exceptions.Exit as done:
-        return done.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except KeyboardInterrupt:
         return _complain("interrupted", "nothing was running", ExitCode.INTERRUPTED)
-    except click.ClickException as error:
-        # Click's own code is 2, which here means that something was found.
-        return _complain(error.format_message(), "see `tfguard --help`", 1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -113,6 +98,41 @@ def exit_code_of(arguments: list[str]) -> int:
         )
 
 
+def _run(line: CommandLine) -> int:
+    """Run a command of tfguard's own, or become the engine for every other one."""
+    before = line.invocation.engine_arguments
+    if asks_for_version(before):
+        become_engine(line.invocation, line.words)
+    if line.command is None and not line.rest and all(_harmless(word) for word in before):
+        return _own(line)
+    if line.command not in COMMANDS:
+        become_engine(line.invocation, line.words)
+    if asks_for_help(before):
+        # The engine reads `-help apply` as `apply -help`; so does what comes after here.
+        kept = tuple(word for word in before if not asks_for_help([word]))
+        line = CommandLine(replace(line.invocation, engine_arguments=kept), line.command, ("-help", *line.rest))
+    return _own(line)
+
+
+def _harmless(word: str) -> bool:
+    """Whether the engine, called with such options alone, shows its list of commands."""
+    return asks_for_help([word]) or word.startswith("-chdir=")
+
+
+def _complete() -> int:
+    """A shell asks what may be typed. With arguments it is a call like any other, whatever the environment holds."""
+    from tfguard.cli.completion import answer
+
+    name = Path(sys.argv[0]).name
+    return answer("tfguard" if name == "__main__.py" else name)
+
+
+def _own(line: CommandLine) -> int:
+    from tfguard.cli.own import run_own  # click, which a command that is handed through need not load
+
+    return run_own(line)
+
+
 def _complain(what: str, advice: str, exit_code: int) -> int:
-    click.echo(f"tfguard: {what}\ntfguard: {advice}", err=True)
+    print(f"tfguard: {what}\ntfguard: {advice}", file=sys.stderr)
     return exit_code

@@ -26,6 +26,13 @@ def yes_option() -> Decorator:
     return click.option("--yes", is_flag=True, help="Approve without a question; needed without a terminal.")
 
 
+def state_option() -> Decorator:
+    """`-state`, spelled as the engine spells it: whose record to look at."""
+    return click.option(
+        "-state", "--state", "state_path", metavar="FILE", help="The state that the run named with its own -state."
+    )
+
+
 def print_document(document: Mapping[str, object]) -> None:
     """A JSON document on stdout."""
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))

@@ -6,16 +6,18 @@ from collections.abc import Sequence
 
 import click
 
+from tfguard.cli.github import tell_github
+from tfguard.cli.interruptible import own_command
 from tfguard.cli.invocation import Invocation
-from tfguard.cli.options import format_option, print_document, stdout_paint
+from tfguard.cli.options import format_option, print_document, state_option, stdout_paint
 from tfguard.cli.wiring import stack_context
-from tfguard.engine.interrupts import SignalGate
 from tfguard.errors import ExitCode, UsageError
 from tfguard.flows.history import findings as findings_on_record
 from tfguard.model.finding import Finding
 from tfguard.model.inventory import Coverage
 from tfguard.reconcile.findings import summary_of
 from tfguard.report.findings import PLAIN_FORMATS, findings_text, json_lines
+from tfguard.report.github import finding_annotations, findings_summary
 from tfguard.schemas.findings import finding_body, findings_document
 
 
@@ -26,12 +28,17 @@ def command() -> None:
 
 @command.command("list")
 @click.option("--all", "everything", is_flag=True, help="Show settled ones too.")
+@state_option()
 @format_option("jsonl", *PLAIN_FORMATS)
 @click.pass_obj
-def list_command(invocation: Invocation, everything: bool, form: str) -> int:
+def list_command(invocation: Invocation, everything: bool, state_path: str | None, form: str) -> int:
     """List the findings. Exit code 2 when one needs an action, 3 when there is none but the look was incomplete."""
-    with SignalGate() as gate:
-        findings, coverage = findings_on_record(stack_context(invocation, gate).records)
+    with own_command() as gate:
+        context = stack_context(invocation, gate, state_path)
+        findings, coverage = findings_on_record(context.records)
+    if any(finding.disposition is None for finding in findings) or not coverage.complete:
+        summary = findings_summary(findings, coverage, invocation.command)
+        tell_github(summary, finding_annotations(findings), context.console)
     shown = findings if everything else [finding for finding in findings if finding.disposition is None]
     _print(shown, coverage, form)
     if any(finding.disposition is None for finding in findings):
@@ -41,12 +48,13 @@ def list_command(invocation: Invocation, everything: bool, form: str) -> int:
 
 @command.command("show")
 @click.argument("finding_id")
+@state_option()
 @format_option()
 @click.pass_obj
-def show_command(invocation: Invocation, finding_id: str, form: str) -> None:
+def show_command(invocation: Invocation, finding_id: str, state_path: str | None, form: str) -> None:
     """Show one finding with its evidence."""
-    with SignalGate() as gate:
-        findings, coverage = findings_on_record(stack_context(invocation, gate).records)
+    with own_command() as gate:
+        findings, coverage = findings_on_record(stack_context(invocation, gate, state_path).records)
     chosen = [finding for finding in findings if finding.id == finding_id]
     if not chosen:
         raise UsageError(

@@ -1,36 +1,67 @@
-"""Engine commands that tfguard does not guard: the process becomes the engine, so nothing can differ."""
+"""The engine in tfguard's place: the process becomes it, so that nothing can differ. Loads quickly: no click."""
 
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NoReturn
 
-import click
-
-from tfguard.cli.engine_choice import configured_engine
+from tfguard.cli.engine_choice import engine_name
 from tfguard.cli.invocation import Invocation
-from tfguard.engine.locate import find_binary
+from tfguard.engine.locate import call_environment, find_binary
+from tfguard.engine.queries import CLI_ARGUMENT_VARIABLES
+from tfguard.engine.signals import signals_let_through
 
-ENGINE_ARGUMENTS = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": ["--help"]}
-
-
-def engine_command(name: str) -> click.Command:
-    """A command that hands everything to the engine."""
-
-    @click.command(name, context_settings={**ENGINE_ARGUMENTS, "help_option_names": []}, add_help_option=False)
-    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-    @click.pass_obj
-    def command(invocation: Invocation, arguments: tuple[str, ...]) -> None:
-        become_engine(invocation, (name, *arguments))
-
-    return command
+# Python ignores these, and a program that it becomes would go on ignoring them.
+_IGNORED_BY_PYTHON = ("SIGPIPE", "SIGXFSZ")
 
 
-def become_engine(invocation: Invocation, arguments: Sequence[str]) -> NoReturn:
-    """Replace this process by the engine. Raises `NoEngineError`."""
-    binary = str(find_binary(invocation.engine, configured_engine(invocation), os.environ))
+def engine_binary(invocation: Invocation) -> Path:
+    """The engine that this call means, not asked for its version. Raises `NoEngineError`."""
+    return find_binary(invocation.engine, engine_name(invocation), os.environ)
+
+
+def become_engine(invocation: Invocation, arguments: Sequence[str], *, expanded: bool = False) -> NoReturn:
+    """Replace this process by the engine; with `expanded`, TF_CLI_ARGS is in `arguments` already.
+
+    Raises `NoEngineError`.
+    """
+    binary = engine_binary(invocation)
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(binary, [binary, *invocation.engine_arguments, *arguments])
+    for name in _IGNORED_BY_PYTHON:
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    environ = call_environment(binary, _environment(expanded))
+    os.execve(binary, [str(binary), *invocation.engine_arguments, *arguments], environ)
+
+
+def call_engine(invocation: Invocation, arguments: Sequence[str], *, expanded: bool = False) -> int:
+    """Run the engine for something that changes nothing, on the user's own streams; its exit code.
+
+    `expanded` is as for `become_engine`. Raises `NoEngineError`.
+    """
+    binary = engine_binary(invocation)
+    argv = [str(binary), *invocation.engine_arguments, *arguments]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with signals_let_through():
+        code = subprocess.run(argv, env=call_environment(binary, _environment(expanded)), check=False).returncode
+    return code if code >= 0 else 128 - code
+
+
+def knows_global_options(invocation: Invocation) -> bool:
+    """Whether the engine knows what stands before the command. It is asked only for more than one -chdir=DIR."""
+    if len(invocation.engine_arguments) == (invocation.chdir is not None):
+        return True
+    argv = [str(engine_binary(invocation)), *invocation.engine_arguments, "version"]
+    return subprocess.run(argv, capture_output=True, check=False).returncode == 0
+
+
+def _environment(expanded: bool) -> Mapping[str, str]:
+    if not expanded:
+        return os.environ
+    return {name: value for name, value in os.environ.items() if not name.startswith(CLI_ARGUMENT_VARIABLES)}

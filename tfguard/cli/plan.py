@@ -2,38 +2,66 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
+from collections.abc import Sequence
+
 import click
 
+from tfguard.cli.command import EngineCommand
+from tfguard.cli.engine_choice import read_config
 from tfguard.cli.invocation import Invocation
-from tfguard.cli.passthrough import ENGINE_ARGUMENTS, become_engine
-from tfguard.cli.wiring import stack_context
-from tfguard.engine.interrupts import SignalGate
-from tfguard.errors import NoEngineError, TfguardError
-from tfguard.flows.context import StackContext
+from tfguard.cli.passthrough import become_engine
+from tfguard.cli.record_place import record_store
+from tfguard.engine.arguments import expand_environment, state_flag
+from tfguard.engine.backend import locate_state
+from tfguard.errors import ConfigError, NotInitialisedError, TfguardError
+
+# A record that lies in a cloud which does not answer must not hold a plan up.
+_PATIENCE_SECONDS = 10.0
 
 
-@click.command("plan", context_settings=ENGINE_ARGUMENTS)
+@click.command("plan", cls=EngineCommand)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
-def command(invocation: Invocation, arguments: tuple[str, ...]) -> None:
+def command(invocation: Invocation, /, arguments: tuple[str, ...]) -> None:
     """Run the engine's plan. Warns on stderr when an earlier operation on this stack is not settled."""
-    _warn_about_open_operations(invocation)
+    for line in _look(invocation, expand_environment("plan", arguments, os.environ)):
+        print(f"tfguard: {line}", file=sys.stderr)
     become_engine(invocation, ("plan", *arguments))
 
 
-def _warn_about_open_operations(invocation: Invocation) -> None:
-    """A plan changes nothing, so nothing here stops it: what cannot be read is said."""
-    with SignalGate() as gate:
+def _look(invocation: Invocation, arguments: Sequence[str]) -> Sequence[str]:
+    """What there is to say of the stack's record. A plan changes nothing, so nothing here fails it or keeps it."""
+    found: list[str] = ["warning: the record does not answer, so an operation that is not settled may not be seen"]
+
+    def look() -> None:
         try:
-            context = stack_context(invocation, gate)
-            context.engine.discard_import_blocks()
-            _warn(context, invocation)
-        except NoEngineError:
-            raise
+            found[:] = _warnings(invocation, arguments)
+        except (ConfigError, NotInitialisedError):
+            found[:] = []  # the one is said where the engine is chosen, the other by the engine
         except TfguardError as error:
-            click.echo(f"tfguard: {error.what}", err=True)
+            found[:] = [error.what]
+        except Exception as error:  # noqa: BLE001 (not even a defect may take the plan away)
+            found[:] = [f"warning: the record could not be looked at ({type(error).__name__}: {error})"]
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    looking.join(_PATIENCE_SECONDS)
+    return tuple(found)
 
 
-def _warn(context: StackContext, invocation: Invocation) -> None:
-    for operation_id in context.records.head().open_operations:
-        context.console.warn(f"operation {operation_id} is not settled: `{invocation.command} status`")
+def _warnings(invocation: Invocation, arguments: Sequence[str]) -> list[str]:
+    from tfguard.engine.importing import discard_leftover
+    from tfguard.flows.records import HEAD
+    from tfguard.schemas.records import decode_head
+
+    flag = state_flag(arguments)
+    discard_leftover(invocation.directory)
+    config, config_path = read_config(invocation)
+    store = record_store(locate_state(invocation.directory, os.environ, flag), config, config_path)
+    blob = store.read(HEAD)
+    opened = decode_head(blob.data, f"{store.location}/{HEAD}").open_operations if blob else ()
+    more = f" -state={flag}" if flag else ""
+    return [f"warning: operation {name} is not settled: `{invocation.command} status{more}`" for name in opened]

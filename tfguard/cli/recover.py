@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
+from tfguard.cli.command import WithEngineWords
+from tfguard.cli.github import tell_github
+from tfguard.cli.interruptible import own_command
 from tfguard.cli.invocation import Invocation
 from tfguard.cli.options import format_option, print_document, stdout_paint, yes_option
-from tfguard.cli.passthrough import ENGINE_ARGUMENTS
 from tfguard.cli.wiring import stack_context
-from tfguard.engine.interrupts import SignalGate
-from tfguard.errors import ExitCode
+from tfguard.engine.arguments import OF_THE_STACK, state_flag, tokens
+from tfguard.errors import ExitCode, UsageError
 from tfguard.flows.recover import RecoverOptions, recover
 from tfguard.reconcile.advice import next_actions
+from tfguard.report.github import operation_annotations, operation_summary
 from tfguard.report.operation import status_text
 from tfguard.schemas.operation import operation_document, operation_status
 
 
-@click.command("recover", context_settings=ENGINE_ARGUMENTS)
+@click.command("recover", cls=WithEngineWords)
 @yes_option()
 @click.option(
     "--confirm-absent",
@@ -46,12 +51,17 @@ def command(
     """Settle what an earlier run left open. Deletes nothing.
 
     Pushes an errored.tfstate (after a question, or with --yes), looks every unknown step up, and closes what the
-    evidence closes. -var and -var-file of the apply can be given where the engine itself has to be asked. Exit code
-    11 when something stays open.
+    evidence closes. -var, -var-file and -state of the apply can be given where the engine itself has to be asked. Exit
+    code 11 when something stays open.
     """
-    with SignalGate() as gate:
-        context = stack_context(invocation, gate, will_list=True)
+    _refuse_others(arguments)
+    with own_command() as gate:
+        context = stack_context(invocation, gate, state_flag(arguments), variables=arguments, will_list=True)
         found = recover(context, RecoverOptions(yes, arguments, confirm_absent, not_ours, reason))
+    for item in found:
+        actions = next_actions(item, invocation.command)
+        summary = operation_summary(item, operation_status(item, alive=False), actions)
+        tell_github(summary, operation_annotations(item), context.console)
     where = context.records.location
     if form == "json":
         bodies = [operation_document(item, where, next_actions(item, invocation.command)) for item in found]
@@ -63,3 +73,10 @@ def command(
         if not found:
             click.echo(f"nothing is open at {where}")
     return ExitCode.OPEN if any(item.open for item in found) else 0
+
+
+def _refuse_others(arguments: Sequence[str]) -> None:
+    """Of the engine's options only those that tell which stack is meant have a use here; a slip must not go unseen."""
+    for token in tokens(arguments):
+        if token.name not in OF_THE_STACK:
+            raise UsageError(f"recover does not take {token.words[0]}", "see `tfguard recover -help`")

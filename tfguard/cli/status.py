@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from tfguard.cli.interruptible import own_command
 from tfguard.cli.invocation import Invocation
-from tfguard.cli.options import format_option, print_document, stdout_paint
+from tfguard.cli.options import format_option, print_document, state_option, stdout_paint
 from tfguard.cli.wiring import stack_context
-from tfguard.engine.interrupts import SignalGate
 from tfguard.errors import ExitCode, OperationAliveError
 from tfguard.flows.context import StackContext
 from tfguard.flows.history import current_operation, find_operation
@@ -19,15 +19,16 @@ from tfguard.schemas.operation import SCHEMA, operation_document, operation_stat
 
 @click.command("status")
 @click.argument("operation_id", required=False)
+@state_option()
 @format_option()
 @click.pass_obj
-def command(invocation: Invocation, operation_id: str | None, form: str) -> int:
+def command(invocation: Invocation, operation_id: str | None, state_path: str | None, form: str) -> int:
     """Show the stack's current operation: its steps, what became of each, the evidence, and what to do next.
 
     The current operation is the newest one that is not settled, else the newest one. Exit code 11 when it is open.
     """
-    with SignalGate() as gate:
-        context = stack_context(invocation, gate)
+    with own_command() as gate:
+        context = stack_context(invocation, gate, state_path)
         records = context.records
         operation = find_operation(records, operation_id) if operation_id else current_operation(records)
         if operation is None:

@@ -3,54 +3,68 @@
 from __future__ import annotations
 
 import glob
-import hashlib
 import os
-import re
+from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 from tfguard.catalog.loader import load_catalog
 from tfguard.cli.console import StderrConsole, SystemClock, UserStreams
 from tfguard.cli.engine_choice import installed_engine, read_config
 from tfguard.cli.invocation import Invocation
-from tfguard.engine.backend import StateLocation, data_directory, locate_state, s3_state_key
+from tfguard.cli.record_place import record_store, stack_name
+from tfguard.engine.arguments import variables_in
+from tfguard.engine.backend import data_directory, locate_state
 from tfguard.engine.host import LocalHost
 from tfguard.engine.interrupts import SignalGate
 from tfguard.engine.locate import InstalledEngine
 from tfguard.engine.terraform import TerraformEngine
-from tfguard.errors import RecordError, UsageError
+from tfguard.errors import UsageError
 from tfguard.flows.context import StackContext
 from tfguard.flows.records import Records
 from tfguard.flows.verify import Surroundings
 from tfguard.inventory.aws import AwsInventory
 from tfguard.inventory.combined import CombinedInventory
-from tfguard.model.config import BESIDE_STATE, Config
+from tfguard.inventory.credentials import RunCredentials
+from tfguard.model.config import Config
 from tfguard.model.operation import Stack
-from tfguard.ports import Inventory, RecordStore
-from tfguard.stores.local import LocalStore
+from tfguard.ports import Inventory
 
 
 def stack_context(
-    invocation: Invocation, gate: SignalGate, state_flag: str | None = None, *, will_list: bool = False
+    invocation: Invocation,
+    gate: SignalGate,
+    state_flag: str | None = None,
+    *,
+    variables: Sequence[str] = (),
+    will_list: bool = False,
 ) -> StackContext:
     """Everything around the stack that the user stands in.
 
-    `state_flag` is the value of `-state`; `will_list` loads a cloud's SDK in the background, where the stack uses that
+    `state_flag` is the value of `-state`; `variables` is a command line with the user's `-var` and `-var-file` in it;
+    `will_list` loads a cloud's SDK in the background, where the stack uses that
     cloud. Raises `UsageError` when `-chdir` names no folder.
     """
     if not invocation.directory.is_dir():
         raise UsageError(f"{invocation.directory} is not a folder", "correct -chdir")
     config, config_path = read_config(invocation)
     installed = installed_engine(invocation, config.engine)
-    location = locate_state(invocation.directory, os.environ, state_flag)
+    location = locate_state(invocation.directory, os.environ, state_flag, installed.info)
     store = record_store(location, config, config_path)
     clock, host, catalog = SystemClock(gate), LocalHost(), load_catalog()
     engine = TerraformEngine(
-        installed, location, catalog, dict(os.environ), invocation.engine_arguments, UserStreams(), gate
+        installed,
+        location,
+        catalog,
+        dict(os.environ),
+        invocation.engine_arguments,
+        UserStreams(),
+        gate,
+        variables=variables_in(variables),
     )
-    around = Surroundings(_inventory(installed, will_list), catalog, config, clock, StderrConsole())
+    around = Surroundings(_inventory(installed, will_list), catalog, config, clock, StderrConsole(gate))
     known = _known_states(config, config_path)
-    return StackContext(location.stack, engine, Records(store, clock, host), around, host, known)
+    credentials = RunCredentials(os.environ, location.stack.backend, location.settings)
+    return StackContext(location.stack, engine, Records(store, clock, host), around, host, known, credentials)
 
 
 def _known_states(config: Config, config_path: Path | None) -> tuple[Path, ...]:
@@ -76,38 +90,4 @@ def run_folder(invocation: Invocation, stack: Stack) -> Path:
 
     Each workspace has its own, since only its own record tells which of them are still needed.
     """
-    return data_directory(invocation.directory, os.environ) / "tfguard" / _stack_name(stack)
-
-
-def record_store(location: StateLocation, config: Config, config_path: Path | None) -> RecordStore:
-    """Where the stack's record lives: beside the state, or below `records:`.
-
-    Raises `RecordError` with the line to add where a backend has no place beside the state that tfguard can write.
-    """
-    stack = location.stack
-    if config.records != BESIDE_STATE:
-        from tfguard.stores.urls import open_store
-
-        return open_store(_below(config.records, _stack_name(stack)), config_path.parent if config_path else None)
-    if location.path is not None:
-        return LocalStore(location.path.with_name(location.path.name + ".tfguard"))
-    if stack.backend == "s3":
-        from tfguard.stores.s3_client import backend_store
-
-        return backend_store(location.settings, s3_state_key(location.settings, stack.workspace) + ".tfguard")
-    raise RecordError(
-        f"tfguard cannot keep records beside a state in the backend '{stack.backend}'",
-        "add `records: file:///DIR` or `records: s3://BUCKET/PREFIX` to tfguard.yaml",
-    )
-
-
-def _stack_name(stack: Stack) -> str:
-    """A folder name for one state below a shared `records:` place: readable, and never the same for two states."""
-    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", stack.location).strip("-.")[-60:].strip("-.")
-    digest = hashlib.sha256(f"{stack.backend}\0{stack.location}\0{stack.workspace}".encode()).hexdigest()[:10]
-    return f"{readable}-{digest}"
-
-
-def _below(url: str, name: str) -> str:
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{name}"))
+    return data_directory(invocation.directory, os.environ) / "tfguard" / stack_name(stack)

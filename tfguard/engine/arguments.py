@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tfguard.engine.shell_words import shell_words
 from tfguard.errors import UsageError
-from tfguard.model.request import ChangeRequest
+from tfguard.model.request import ChangeRequest, RepairRequest
 
 _TAKE_A_VALUE = frozenset(
     [
@@ -26,7 +27,10 @@ _TAKE_A_VALUE = frozenset(
         "parallelism",
         "generate-config-out",
         "json-into",
+        "deprecation",
         "backend-config",
+        "backup-out",
+        "config",
     ]
 )
 _PLANNING = frozenset(
@@ -42,17 +46,75 @@ _PLANNING = frozenset(
         "var",
         "var-file",
         "allow-deferral",
+        "json-into",
     ]
 )
-_APPLYING = frozenset(["auto-approve", "state-out", "backup"])
-_BOTH = frozenset(["lock", "lock-timeout", "parallelism", "no-color", "input", "compact-warnings", "state", "concise"])
+# The warnings of the inner plan are shortened when it is known with which others they stand.
+_APPLYING = frozenset(["auto-approve", "compact-warnings", "state-out", "backup", "suppress-forget-errors"])
+_BOTH = frozenset(
+    [
+        "lock",
+        "lock-timeout",
+        "parallelism",
+        "no-color",
+        "input",
+        "consolidate-warnings",
+        "consolidate-errors",
+        "deprecation",
+        "show-sensitive",
+        "state",
+        "concise",
+    ]
+)
+# What else has to be said whenever the engine is asked about the stack: in a look, in a probe, in an adoption.
+OF_THE_STACK = ("var", "var-file", "state")
+# Which form the apply's events come in, and which file they go to, is for tfguard to say; the plan's are the user's.
+_FORM = frozenset(["json", "json-into", "h", "help"])
 _HIDDEN_VALUES = ("var", "backend-config")
+
+# What the engine takes out of its command line before it reads the flags, wherever it stands and only as it is here.
+_VIEW = ("-no-color", "-compact-warnings", "-concise")
+_VIEW_WITH_VALUE = ("-consolidate-warnings=", "-consolidate-errors=", "-deprecation=")
+_VIEW_ALONE = ("no-color", "compact-warnings")
+
+_HELP = ("-h", "-help", "--help")
+_VERSION = ("-v", "-version", "--version")
+
+_TRUE = ("1", "t", "T", "TRUE", "true", "True")
+_FALSE = ("0", "f", "F", "FALSE", "false", "False")
+_BOOLEANS = frozenset(
+    ["auto-approve", "destroy", "refresh", "refresh-only", "lock", "input", "json", "allow-deferral", "show-sensitive"]
+)
+_NUMBER = re.compile(r"[+-]?\d\w*", re.ASCII)
+_DURATION = re.compile(r"[+-]?[\d.][\d.a-zµ]*")
+_FORMS: Mapping[str, re.Pattern[str]] = {"parallelism": _NUMBER, "lock-timeout": _DURATION}
 
 # `plan` takes these, `apply` does not, and `destroy` has its own mode. The inner plan would obey them.
 _REFUSED: Mapping[str, frozenset[str]] = {
     "apply": frozenset(["out", "detailed-exitcode", "generate-config-out"]),
     "destroy": frozenset(["out", "detailed-exitcode", "generate-config-out", "destroy", "refresh-only"]),
 }
+
+
+_KNOWN = frozenset({*_PLANNING, *_APPLYING, *_BOTH, *_FORM, *_REFUSED["destroy"], "concise"})
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """Flags that the engine at hand has and that this file does not know, told by its help (`engine/help_text.py`).
+
+    Which of them the inner `plan` gets, which of them the inner `apply`, and which take a value.
+    """
+
+    planning: Collection[str] = ()
+    applying: Collection[str] = ()
+    taking: Collection[str] = ()
+
+
+_NOTHING_MORE = Flags()
+
+# A file can never be below this one.
+_NO_PLAN = "/dev/null/tfguard does not know one of these options"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,105 +128,245 @@ class Token:
     @property
     def truth(self) -> bool:
         """A boolean flag's value, as Go's flag package reads it."""
-        return (self.value or "true").lower() in ("1", "t", "true")
+        return self.value is None or self.value in _TRUE
+
+    @property
+    def view(self) -> bool:
+        """Whether the engine takes this out before it reads its flags."""
+        return self.words[0] in _VIEW or self.words[0].startswith(_VIEW_WITH_VALUE)
 
 
-def tokens(arguments: Sequence[str]) -> Iterator[Token]:
-    """Split a command line as the engine does: one dash or two, `-flag=value` or `-flag value`."""
-    index = 0
-    while index < len(arguments):
-        word = arguments[index]
-        index += 1
-        if not word.startswith("-") or word in ("-", "--"):
+def takes_a_value(word: str) -> bool:
+    """Whether the engine takes the word after this one for the value of this one, as far as is known here."""
+    return word.startswith("-") and "=" not in word and word.removeprefix("-").removeprefix("-") in _TAKE_A_VALUE
+
+
+def tokens(arguments: Sequence[str], taking: Collection[str] = ()) -> Iterator[Token]:
+    """Split a command line as the engine does: one dash or two, `-flag=value` or `-flag value`.
+
+    Flags are told from one end to the other; that the engine reads none after the first other word is for the caller.
+    `taking` are further flags that take a value.
+    """
+    flag: Token | None = None  # one that waits for its value
+    for word in arguments:
+        if word in _VIEW or word.startswith(_VIEW_WITH_VALUE):
+            name, _, value = word[1:].partition("=")
+            yield Token(name, value or None, (word,))
+        elif flag is not None:
+            yield Token(flag.name, word, (*flag.words, word))
+            flag = None
+        elif not word.startswith("-") or word in ("-", "--"):
             yield Token(None, word, (word,))
-            continue
-        name, equals, value = word.lstrip("-").partition("=")
-        if equals:
-            yield Token(name, value, (word,))
-        elif name in _TAKE_A_VALUE and index < len(arguments):
-            yield Token(name, arguments[index], (word, arguments[index]))
-            index += 1
         else:
-            yield Token(name, None, (word,))
+            name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
+            token = Token(name, value if equals else None, (word,))
+            if not equals and (name in _TAKE_A_VALUE or name in taking):
+                flag = token
+            else:
+                yield token
+    if flag is not None:
+        yield flag
+
+
+def asks_for_help(arguments: Sequence[str]) -> bool:
+    """Whether the engine would show its help: one of its three spellings stands anywhere before `--`."""
+    words = list(arguments)
+    return any(word in _HELP for word in (words[: words.index("--")] if "--" in words else words))
+
+
+def asks_for_version(arguments: Sequence[str]) -> bool:
+    """Whether the engine would show its version instead: one of the three spellings stands anywhere at all."""
+    return any(word in _VERSION for word in arguments)
 
 
 def expand_environment(command: str, arguments: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
     """The arguments with TF_CLI_ARGS and TF_CLI_ARGS_<command> put in where the engine puts them: after the command.
 
-    The engine inserts the general one first and the command's own before it (docs/facts/terraform.md, section 8).
+    The engine inserts the general one first and the command's own before it (docs/facts/terraform.md, section 8). The
+    variable of `state rm` is TF_CLI_ARGS_state_rm. Raises `UsageError` where the engine could not split them either.
     """
-    own = environ.get(f"TF_CLI_ARGS_{command.replace(' ', '_')}", "")
-    general = environ.get("TF_CLI_ARGS", "")
-    try:
-        return (*shlex.split(own), *shlex.split(general), *arguments)
-    except ValueError as error:
-        raise UsageError(f"TF_CLI_ARGS or TF_CLI_ARGS_{command} cannot be read: {error}", "mend its quotes") from error
+    variable = f"TF_CLI_ARGS_{command.replace('-', '_').replace(' ', '_')}"
+    found: list[str] = []
+    for name in (variable, "TF_CLI_ARGS"):
+        try:
+            found += shell_words(environ.get(name, ""))
+        except ValueError as error:
+            raise UsageError(f"{name} cannot be read: {error}", "mend its quotes") from error
+    return (*found, *arguments)
 
 
-def change_request(command: str, arguments: Sequence[str]) -> ChangeRequest:
-    """Take an `apply` or `destroy` command line apart.
+def state_flag(arguments: Sequence[str]) -> str | None:
+    """The value of the last `-state` in a command line."""
+    return next((token.value for token in reversed(list(tokens(arguments))) if token.name == "state"), None)
 
-    Raises `UsageError` for what the engine would refuse and the inner commands would not: a flag of `plan`'s alone, a
-    flag without its value (which would swallow the next one), a plan file too many.
+
+def state_words(arguments: Sequence[str]) -> tuple[str, ...]:
+    """What a command line says of `-state`, to be said to another command too."""
+    return tuple(word for token in tokens(arguments) if token.name == "state" for word in token.words)
+
+
+def unknown_flags(arguments: Sequence[str]) -> frozenset[str]:
+    """The flags of an `apply` or `destroy` that are not known here: the engine may be newer."""
+    return frozenset(token.name for token in tokens(arguments) if token.name) - _KNOWN
+
+
+def change_request(command: str, arguments: Sequence[str], learned: Flags = _NOTHING_MORE) -> ChangeRequest:
+    """Take an `apply` or `destroy` command line apart; `learned` are further flags that the engine at hand has.
+
+    Raises `UsageError` for what the engine would refuse, as far as that can be told here: the inner commands would not
+    refuse all of it, and would say it of `plan`.
     """
-    found = list(tokens(arguments))
+    found, files = _flags_and_operands(arguments, learned)
     flags = {token.name: token for token in found if token.name}
-    _refuse(command, found)
-    files = [token.value for token in found if token.name is None and token.value is not None]
-    if len(files) > 1:
-        raise UsageError("Too many command line arguments: one plan file at most", "see `tfguard apply -help`")
-    if files and command == "destroy":
-        raise UsageError("Destroy can't be called with a plan file", f"apply it: `tfguard apply {files[0]}`")
-    destroy = command == "destroy" or ("destroy" in flags and flags["destroy"].truth)
-    planning = [word for token in found if _goes_to_plan(token) for word in token.words]
+    if not asks_for_help(arguments):
+        _refuse(command, found, files, learned)
+    destroy = command == "destroy" or _is_set(flags, "destroy")
+    planning = [word for token in found if _goes_to_plan(token, learned) for word in token.words]
     if command == "destroy":
         planning.append("-destroy")
+    plan_file = files[0] if files and files[0] else None
+    applying = [token for token in found if _goes_to_apply(token, bool(plan_file), learned)]
     return ChangeRequest(
         command=command,
-        plan_file=files[0] if files else None,
+        plan_file=plan_file,
         planning=tuple(planning),
-        applying=tuple(word for token in found if _goes_to_apply(token, bool(files)) for word in token.words),
-        auto_approve="auto-approve" in flags and flags["auto-approve"].truth,
+        applying=tuple(word for token in applying for word in token.words),
+        auto_approve=_is_set(flags, "auto-approve"),
         destroy=destroy,
-        refresh_only="refresh-only" in flags and flags["refresh-only"].truth,
-        json="json" in flags and flags["json"].truth,
-        color=not ("no-color" in flags and flags["no-color"].truth),
-        input=not ("input" in flags and not flags["input"].truth),
-        compact_warnings="compact-warnings" in flags and flags["compact-warnings"].truth,
-        locking=not ("lock" in flags and not flags["lock"].truth),
+        refresh_only=_is_set(flags, "refresh-only"),
+        json=_is_set(flags, "json"),
+        color=not _is_set(flags, "no-color"),
+        input=_is_set(flags, "input", default=True),
+        compact_warnings=_is_set(flags, "compact-warnings"),
+        locking=_is_set(flags, "lock", default=True),
         targets=_values(found, "target"),
         var_files=_values(found, "var-file"),
-        variables=tuple(word for token in found if token.name in ("var", "var-file") for word in token.words),
-        state_path=flags["state"].value if "state" in flags else None,
-        state_out=flags["state-out"].value if "state-out" in flags else None,
-        help=bool({"h", "help"} & set(flags)),
+        variables=tuple(word for token in found if token.name in OF_THE_STACK for word in token.words),
+        state_path=_flag_value(flags, "state"),
+        state_out=_flag_value(flags, "state-out"),
+        help=asks_for_help(arguments),
+        concise=_is_set(flags, "concise"),
+        json_into=_flag_value(flags, "json-into"),
+        arguments=tuple(arguments),
     )
 
 
-def _refuse(command: str, found: Sequence[Token]) -> None:
+def refused_line(command: str, arguments: Sequence[str], learned: Flags = _NOTHING_MORE) -> tuple[str, ...]:
+    """A command line that `change_request` refuses, so that the engine says why, in its own words.
+
+    Should the engine not refuse it, it changes nothing either: the plan file is one that cannot be there, and approval
+    is neither given nor asked for. Only `destroy` keeps its plan file: every engine refuses that.
+    """
+    found, files = _flags_and_operands(arguments, learned)
+    kept = [token for token in found if token.name not in ("auto-approve", "input") or _malformed(token)]
+    flags = [word for token in kept for word in token.words]
+    if command == "destroy" and len(files) == 1:
+        words = files
+    elif any((token.name in _TAKE_A_VALUE and token.value is None) or _is_no_flag(token) for token in kept):
+        words = []  # it would become the value that is missing, or be counted with the word that is no flag
+    else:
+        words = [_NO_PLAN] * max(1, len(files))
+    return ("-input=false", *flags, *(["--"] if "--" in arguments else []), *words)
+
+
+def _flags_and_operands(arguments: Sequence[str], learned: Flags) -> tuple[list[Token], list[str]]:
+    """The flags, which end at the first other word or at `--`, and the words after them."""
+    found = list(tokens(arguments, learned.taking))
+    first = next((index for index, token in enumerate(found) if token.name is None), len(found))
+    rest = [word for token in found[first:] if not token.view for word in token.words]
+    flags = [*found[:first], *(token for token in found[first:] if token.view)]
+    return flags, rest[1:] if rest[:1] == ["--"] else rest
+
+
+def repair_request(command: str, arguments: Sequence[str]) -> RepairRequest:
+    """Take the command line of one of `REPAIRS` apart; the engine itself judges it, and gets it as it is.
+
+    As for the engine, the first word that is no flag ends the flags.
+    """
+    found = list(tokens(arguments))
+    first = next((index for index, token in enumerate(found) if token.name is None), len(found))
+    flags = {token.name: token for token in found[:first] if token.name}
+    return RepairRequest(
+        command=command,
+        arguments=tuple(arguments),
+        operands=tuple(word for token in found[first:] for word in token.words if word != "--"),
+        json=_is_set(flags, "json"),
+        locking=_is_set(flags, "lock", default=True),
+        forced=_is_set(flags, "force") or _is_set(flags, "auto-approve"),
+        changes_nothing=_is_set(flags, "dry-run") or bool({"h", "help"} & set(flags)),
+        state_path=_flag_value(flags, "state"),
+        state_out=_flag_value(flags, "state-out"),
+        targets=_values(found[:first], "target"),
+        var_files=_values(found[:first], "var-file"),
+        variables=tuple(word for token in found[:first] if token.name in OF_THE_STACK for word in token.words),
+    )
+
+
+def _is_set(flags: Mapping[str, Token], name: str, default: bool = False) -> bool:
+    return flags[name].truth if name in flags else default
+
+
+def _flag_value(flags: Mapping[str, Token], name: str) -> str | None:
+    return flags[name].value if name in flags else None
+
+
+def _refuse(command: str, found: Sequence[Token], files: Sequence[str], learned: Flags) -> None:
+    advice = f"see `tfguard {command} -help`"
     for token in found:
-        if token.name in _REFUSED.get(command, frozenset()):
-            raise UsageError(f"the -{token.name} option is not valid for `{command}`", f"see `tfguard {command} -help`")
-        if token.name in _TAKE_A_VALUE and token.value is None:
-            raise UsageError(f"flag needs an argument: -{token.name}", f"see `tfguard {command} -help`")
+        if why := _malformed(token):
+            raise UsageError(why, advice)
+        if token.name in _REFUSED[command] or _is_unknown(token, learned):
+            raise UsageError(f"the -{token.name} option is not valid for `{command}`", advice)
+    if len(files) > 1:
+        raise UsageError("Too many command line arguments: one plan file at most", advice)
+    if files and files[0] and command == "destroy":
+        raise UsageError("Destroy can't be called with a plan file", f"apply it: `tfguard apply {files[0]}`")
 
 
-def _goes_to_plan(token: Token) -> bool:
-    if token.name is None:
-        return False
-    known = token.name in _PLANNING or token.name in _BOTH
-    return known or token.name not in _APPLYING | {"json", "h", "help"}
+def _is_unknown(token: Token, learned: Flags) -> bool:
+    return token.name not in _KNOWN and token.name not in learned.planning and token.name not in learned.applying
 
 
-def _goes_to_apply(token: Token, with_plan_file: bool) -> bool:
+def _is_no_flag(token: Token) -> bool:
+    """Whether a word begins like a flag and is none: three dashes, or no name."""
+    return not token.name or token.name.startswith("-")
+
+
+def _malformed(token: Token) -> str | None:
+    """Why the engine cannot read a flag, if it cannot."""
+    name, value = token.name or "", token.value
+    if _is_no_flag(token):
+        return f"bad flag syntax: {token.words[0]}"
+    if name in ("h", "help"):
+        return "flag: help requested"
+    if name in _VIEW_ALONE and not token.view:
+        return f"flag provided but not defined: -{name}"
+    if name in _TAKE_A_VALUE and value is None:
+        return f"flag needs an argument: -{name}"
+    if name in _BOOLEANS and value is not None and value not in _TRUE + _FALSE:
+        return f"invalid boolean value {value!r} for -{name}"
+    if name in _FORMS and not _FORMS[name].fullmatch(value or ""):
+        return f"invalid value {value!r} for flag -{name}"
+    return None
+
+
+def _goes_to_plan(token: Token, learned: Flags) -> bool:
+    return token.name in _PLANNING or token.name in _BOTH or token.name in learned.planning
+
+
+def _goes_to_apply(token: Token, with_plan_file: bool, learned: Flags) -> bool:
     """A plan file that the user made is applied with every option that was given: the engine judges which may stand."""
-    if token.name is None:
-        return False
-    return token.name in _APPLYING | _BOTH or (with_plan_file and token.name not in ("json", "h", "help"))
+    known = token.name in _APPLYING or token.name in _BOTH
+    return known or token.name in learned.applying or (with_plan_file and token.name not in _FORM)
 
 
 def _values(found: Sequence[Token], name: str) -> tuple[str, ...]:
     return tuple(token.value for token in found if token.name == name and token.value is not None)
+
+
+def variables_in(arguments: Sequence[str]) -> tuple[str, ...]:
+    """The `-var` and `-var-file` of a command line, in their order."""
+    return tuple(word for token in tokens(arguments) if token.name in ("var", "var-file") for word in token.words)
 
 
 def without_values(arguments: Sequence[str]) -> tuple[str, ...]:

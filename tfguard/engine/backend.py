@@ -9,29 +9,43 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+from tfguard.engine.configuration import configuration_files
 from tfguard.engine.documents import Json, mapping, scalar, text
-from tfguard.errors import InputError
+from tfguard.errors import InputError, NotInitialisedError
+from tfguard.model.engine import EngineInfo
 from tfguard.model.operation import Stack
 
 _BACKEND_BLOCK = re.compile(r'^\s*(?:backend\s+"(\w+)"\s*\{|(cloud)\s*\{)', re.MULTILINE)
+_CONNECTION_WORDS = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)")
+_CONNECTION_PLACE = ("host", "hostaddr", "port", "dbname")
 _LINE_COMMENTS = re.compile(r"(?m)(?:#|//).*$|/\*[\s\S]*?\*/")
 
-# What names a state, by backend: non-secret settings only. Environment variables that some backends read instead
-# are stored as null in the backend file.
+# What names a state, by backend: non-secret settings only, and the same from every machine. Environment variables that
+# some backends read instead are stored as null in the backend file.
 _NAMING: Mapping[str, tuple[str, ...]] = {
     "s3": ("bucket", "key", "workspace_key_prefix"),
     "gcs": ("bucket", "prefix"),
     "azurerm": ("storage_account_name", "container_name", "key"),
     "http": ("address",),
     "consul": ("address", "path"),
-    "pg": ("schema_name",),
+    "pg": ("conn_str", "schema_name"),
     "kubernetes": ("namespace", "secret_suffix"),
-    "remote": ("hostname", "organization"),
-    "cloud": ("hostname", "organization"),
+    "remote": ("hostname", "organization", "workspaces.name", "workspaces.prefix"),
+    "cloud": ("hostname", "organization", "workspaces.project", "workspaces.name"),
+    "oss": ("bucket", "prefix", "key"),
+    "cos": ("bucket", "prefix", "key"),
+    "oci": ("namespace", "bucket", "workspace_key_prefix", "key"),
 }
+# For a backend that is newer than this: two of its states must not share one record.
+_NAMING_ANY = ("address", "bucket", "container", "path", "prefix", "key", "name")
 _FROM_ENVIRONMENT: Mapping[tuple[str, str], str] = {
     ("http", "address"): "TF_HTTP_ADDRESS",
+    ("pg", "conn_str"): "PG_CONN_STR",
     ("pg", "schema_name"): "PG_SCHEMA_NAME",
+    ("kubernetes", "namespace"): "KUBE_NAMESPACE",
+    ("cloud", "hostname"): "TF_CLOUD_HOSTNAME",
+    ("cloud", "organization"): "TF_CLOUD_ORGANIZATION",
+    ("cloud", "workspaces.project"): "TF_CLOUD_PROJECT",
     ("consul", "address"): "CONSUL_HTTP_ADDR",
 }
 
@@ -41,27 +55,31 @@ class StateLocation:
     """Where one stack's state lives.
 
     `settings` is the backend's flattened configuration, in memory only: it may hold credentials. `path` is the state
-    file of a local backend.
+    file of a local backend; `by_flag` tells that `-state` named it, of which `state pull` knows nothing.
     """
 
     stack: Stack
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     path: Path | None = None
+    by_flag: bool = False
 
 
-def locate_state(directory: Path, environ: Mapping[str, str], state_flag: str | None = None) -> StateLocation:
+def locate_state(
+    directory: Path, environ: Mapping[str, str], state_flag: str | None = None, engine: EngineInfo | None = None
+) -> StateLocation:
     """The location of the state of the stack in `directory` (the engine's working directory, after `-chdir`).
 
-    `state_flag` is the value of `-state`. Raises `InputError` when the directory has a backend but no `init` was run
-    in it, or when the backend file cannot be read: guessing would look for the record in the wrong place.
+    `state_flag` is the value of `-state`; `engine` tells which configuration files are read. Raises
+    `NotInitialisedError` when the directory has a backend but no `init` was run in it, `InputError` when the backend
+    file cannot be read: guessing would look for the record in the wrong place.
     """
     data = data_directory(directory, environ)
     workspace = _workspace(data, environ)
     document = _backend_file(data)
     if document is None:
-        declared = _declared_backend(directory)
+        declared = _declared_backend(directory, engine)
         if declared is not None and not (declared == "local" and state_flag):
-            raise InputError(
+            raise NotInitialisedError(
                 f"{directory} is not initialised: its backend '{declared}' has not been set up",
                 "run `tfguard init` there first",
             )
@@ -114,29 +132,32 @@ def _backend_file(data: Path) -> Json | None:
     return mapping(document) if mapping(mapping(document).get("backend")).get("type") else None
 
 
-def _declared_backend(directory: Path) -> str | None:
-    for path in sorted(directory.glob("*.tf")):
+def _declared_backend(directory: Path, engine: EngineInfo | None) -> str | None:
+    for path in configuration_files(directory, engine):
         try:
-            content = _LINE_COMMENTS.sub("", path.read_text(errors="replace"))
+            content = path.read_text(errors="replace")
         except OSError:
             continue
-        if match := _BACKEND_BLOCK.search(content):
-            return match[1] or match[2]
-    return _declared_in_json(directory)
+        if declared := _in_json(content) if path.suffix == ".json" else _in_hcl(content):
+            return declared
+    return None
 
 
-def _declared_in_json(directory: Path) -> str | None:
-    for path in sorted(directory.glob("*.tf.json")):
-        try:
-            document = mapping(json.loads(path.read_bytes()))
-        except (OSError, ValueError, RecursionError):
-            continue
-        blocks = document.get("terraform")
-        for block in blocks if isinstance(blocks, list) else [blocks]:
-            if names := list(mapping(mapping(block).get("backend"))):
-                return names[0]
-            if "cloud" in mapping(block):
-                return "cloud"
+def _in_hcl(content: str) -> str | None:
+    match = _BACKEND_BLOCK.search(_LINE_COMMENTS.sub("", content))
+    return match[1] or match[2] if match else None
+
+
+def _in_json(content: str) -> str | None:
+    try:
+        blocks = mapping(json.loads(content)).get("terraform")
+    except (ValueError, RecursionError):
+        return None
+    for block in blocks if isinstance(blocks, list) else [blocks]:
+        if names := list(mapping(mapping(block).get("backend"))):
+            return names[0]
+        if "cloud" in mapping(block):
+            return "cloud"
     return None
 
 
@@ -162,20 +183,28 @@ def _local(settings: Mapping[str, str], directory: Path, workspace: str, state_f
         path = directory / settings.get("path", "terraform.tfstate")
     else:
         path = directory / settings.get("workspace_dir", "terraform.tfstate.d") / workspace / "terraform.tfstate"
-    return StateLocation(Stack("local", str(path), workspace, str(directory)), settings, path)
+    return StateLocation(Stack("local", str(path), workspace, str(directory)), settings, path, bool(state_flag))
 
 
 def _remote_location(kind: str, settings: Mapping[str, str], workspace: str) -> str:
     if kind == "s3":
         return f"s3://{settings.get('bucket', '')}/{s3_state_key(settings, workspace)}"
-    named = [_without_credentials(settings[name]) for name in _NAMING.get(kind, ()) if name in settings]
+    names = [name for name in _NAMING.get(kind, _NAMING_ANY) if name in settings]
+    named = [(_database if name == "conn_str" else _without_credentials)(settings[name]) for name in names]
     suffix = "" if workspace == "default" else f"#{workspace}"
     return f"{kind}:{'/'.join(named)}{suffix}"
 
 
+def _database(connection: str) -> str:
+    """Where PostgreSQL's database is, of a connection string in either of its two forms."""
+    if "://" in connection:
+        return _without_credentials(connection)
+    return "/".join(value for name, value in _CONNECTION_WORDS.findall(connection) if name in _CONNECTION_PLACE)
+
+
 def _without_credentials(value: str) -> str:
     """A URL without user, password and query; any other text as it is."""
-    parts = urlsplit(value)
-    if not parts.scheme or not parts.netloc:
+    if "://" not in value:
         return value
+    parts = urlsplit(value)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

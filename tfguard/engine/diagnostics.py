@@ -1,4 +1,4 @@
-"""Diagnostics of the stream, drawn the way the engine draws them for a person.
+"""Diagnostics, drawn the way the engine draws them for a person.
 
 The engine prints the same diagnostics in two forms; its human one sorts them, folds warnings that are alike into one,
 draws a frame when it uses colour, and wraps the text. Every rule here was taken from the output of Terraform 1.11.4
@@ -8,7 +8,7 @@ for the same configuration in both forms (tests/engine/test_diagnostics.py keeps
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, assert_never
@@ -23,6 +23,8 @@ _DARK: Final = "\x1b[90m"
 _RULE: Final = "├" + "─" * 16
 _UNLOCK_FAILED: Final = "Error releasing the state lock"
 _CHECK_BLOCK: Final = "Check block assertion "
+# What each command of the engine says at its start; the plan has said the second one already.
+_OF_A_PLAN_FILE: Final = ("Deprecated flag: -state", "Provider development overrides are in effect")
 
 
 class Severity(Enum):
@@ -80,36 +82,62 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One diagnostic of the stream; lives in memory only, for its texts may quote values."""
+    """One diagnostic; lives in memory only, for its texts may quote values.
+
+    `checks` tells that a check block brought it. `drawn` is set where it was read from the engine's output and not from
+    its stream: all that stands below the summary there.
+    """
 
     severity: Severity
     summary: str
-    detail: str
-    address: str | None
-    source: SourceRange | None
-    snippet: Snippet | None
+    detail: str = ""
+    address: str | None = None
+    source: SourceRange | None = None
+    snippet: Snippet | None = None
+    checks: bool = False
     similar: int = 0
+    drawn: str | None = None
 
     @property
-    def order(self) -> tuple[bool, bool, int, str, int]:
+    def order(self) -> tuple[bool, bool, int, str, int, int]:
         """Warnings first; without a place first; then by folder depth, file and position. Ties keep their order."""
         if self.source is None:
-            return self.severity is Severity.ERROR, False, 0, "", 0
-        path = self.source.filename
-        return self.severity is Severity.ERROR, True, path.count("/"), path, self.source.byte
+            return self.severity is Severity.ERROR, False, 0, "", 0, 0
+        path, line, byte = self.source.filename, self.source.line, self.source.byte
+        return self.severity is Severity.ERROR, True, path.count("/"), path, line, byte
 
 
 def diagnostic_of(event: EngineEvent) -> Diagnostic:
     """The diagnostic that a DIAGNOSTIC event carries; what is missing in it is empty."""
     raw = mapping(event.raw.get("diagnostic"))
+    snippet = _snippet(mapping(raw.get("snippet")))
+    summary = event.summary or event.message.removeprefix("Error: ")
     return Diagnostic(
         severity=Severity.WARNING if event.severity == "warning" else Severity.ERROR,
-        summary=event.summary or event.message.removeprefix("Error: "),
+        summary=summary,
         detail=string(raw.get("detail")) or "",
         address=event.address,
         source=_source_range(mapping(raw.get("range"))),
-        snippet=_snippet(mapping(raw.get("snippet"))),
+        snippet=snippet,
+        checks=of_check_block(summary, snippet.context if snippet else ""),
     )
+
+
+def of_check_block(summary: str, context: str) -> bool:
+    """Whether a diagnostic comes from a check block: `context` names the block of the configuration it points into."""
+    return summary.startswith(_CHECK_BLOCK) or context.startswith('check "')
+
+
+def repeats_plan(diagnostic: Diagnostic, said: Collection[str]) -> bool:
+    """Whether an apply of a saved plan says what its plan has said already, under one of the summaries in `said`.
+
+    It reads configuration and variables again, and warns of them again. What it warns of while it works on an object
+    is its own, and names the object; so is what a check block says now. It also warns of options that only an apply of
+    a plan file should not have.
+    """
+    if diagnostic.severity is Severity.ERROR or diagnostic.checks:
+        return False
+    return diagnostic.summary in _OF_A_PLAN_FILE or (diagnostic.address is None and diagnostic.summary in said)
 
 
 def batches(diagnostics: Sequence[Diagnostic]) -> Iterator[list[Diagnostic]]:
@@ -222,10 +250,10 @@ def _folded(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     result: list[Diagnostic] = []
     first: dict[str, int] = {}
     for item in diagnostics:
-        alone = item.severity is Severity.ERROR or item.source is None or item.summary.startswith(_CHECK_BLOCK)
+        alone = item.severity is Severity.ERROR or item.source is None or item.checks
         if not alone and item.summary in first:
             place = first[item.summary]
-            result[place] = replace(result[place], similar=result[place].similar + 1)
+            result[place] = replace(result[place], similar=result[place].similar + item.similar + 1)
             continue
         if not alone:
             first[item.summary] = len(result)
@@ -240,20 +268,29 @@ def _compact_line(diagnostic: Diagnostic) -> str:
     return f"- {diagnostic.summary}\n  on {diagnostic.source.filename} line {diagnostic.source.line}{more}\n"
 
 
-def _detail(diagnostic: Diagnostic) -> str:
+def _note(diagnostic: Diagnostic) -> str:
     match diagnostic.similar:
         case 0:
-            return diagnostic.detail
+            return ""
         case 1:
-            note = "(and one more similar warning elsewhere)"
+            return "(and one more similar warning elsewhere)"
         case count:
-            note = f"(and {count} more similar warnings elsewhere)"
-    return f"{diagnostic.detail}\n\n{note}" if diagnostic.detail else note
+            return f"(and {count} more similar warnings elsewhere)"
 
 
-def _wrapped_detail(diagnostic: Diagnostic, limit: int) -> str:
+def _below(diagnostic: Diagnostic, limit: int, *, color: bool) -> str:
+    """All that stands below the summary, wrapped at `limit`."""
+    note = _note(diagnostic)
+    if diagnostic.drawn is None:
+        detail = "\n\n".join(filter(None, (diagnostic.detail, note)))
+        return _place(diagnostic, color=color) + _wrapped(detail, limit)
+    # A place ends with a blank line, a detail does not.
+    apart = "\n" if note and diagnostic.drawn and not diagnostic.drawn.endswith("\n\n") else ""
+    return diagnostic.drawn + apart + _wrapped(note, limit)
+
+
+def _wrapped(detail: str, limit: int) -> str:
     """The detail, wrapped line by line; a line that starts with a space is preformatted and stays as it is."""
-    detail = _detail(diagnostic)
     if not detail:
         return ""
     lines = (line if line.startswith(" ") else wrapped(line, limit) for line in detail.split("\n"))
@@ -262,13 +299,13 @@ def _wrapped_detail(diagnostic: Diagnostic, limit: int) -> str:
 
 def _plain(diagnostic: Diagnostic, width: int) -> str:
     head = f"\n{diagnostic.severity.title}{diagnostic.summary}\n\n"
-    return head + _place(diagnostic, color=False) + _wrapped_detail(diagnostic, width - 1)
+    return head + _below(diagnostic, width - 1, color=False)
 
 
 def _framed(diagnostic: Diagnostic, width: int) -> str:
     paint = diagnostic.severity.paint
     head = f"{BOLD}{paint}{diagnostic.severity.title}{RESET}{RESET}{BOLD}{diagnostic.summary}{RESET}\n\n{RESET}"
-    body = head + _place(diagnostic, color=True) + _wrapped_detail(diagnostic, width - 3)
+    body = head + _below(diagnostic, width - 3, color=True)
     rule = f"{paint}│{RESET} {RESET}"
     lines = "".join(f"{rule}{_without_return(line)}\n" for line in body.removesuffix("\n").split("\n"))
     return f"{paint}╷{RESET}{RESET}\n{lines}{paint}╵{RESET}{RESET}\n"

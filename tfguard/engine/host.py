@@ -1,4 +1,4 @@
-"""This machine, this process and this CI job; and whether another holder still lives (case B26)."""
+"""This machine and this process; and whether another holder still lives (case B26)."""
 
 from __future__ import annotations
 
@@ -10,23 +10,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from tfguard.engine.ci import ci_job
 from tfguard.engine.process import process_start_time
 from tfguard.model.lease import Lease, Liveness, ProcessIdentity
 from tfguard.model.operation import Actor, Intent
-
-# CI system -> (job id variables, link variables, commit variable); the first system whose job id is set wins.
-_CI: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
-    (
-        ("GITHUB_REPOSITORY", "GITHUB_RUN_ID", "GITHUB_JOB"),
-        ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"),
-        "GITHUB_SHA",
-    ),
-    (("CI_PROJECT_PATH", "CI_JOB_ID"), ("CI_JOB_URL",), "CI_COMMIT_SHA"),
-    (("JOB_NAME", "BUILD_NUMBER"), ("BUILD_URL",), "GIT_COMMIT"),
-    (("BUILDKITE_JOB_ID",), ("BUILDKITE_BUILD_URL",), "BUILDKITE_COMMIT"),
-    (("CIRCLE_WORKFLOW_JOB_ID",), ("CIRCLE_BUILD_URL",), "CIRCLE_SHA1"),
-    (("SYSTEM_TEAMPROJECT", "BUILD_BUILDID"), ("BUILD_BUILDURI",), "BUILD_SOURCEVERSION"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +24,10 @@ class LocalHost:
 
     def actor(self) -> Actor:
         """Who runs this command, with the CI job where there is one."""
-        job, url, commit = _ci(self.environ)
-        return Actor(_user(), socket.gethostname(), url, commit, job)
+        user, host, job = _user(), socket.gethostname(), ci_job(self.environ)
+        if job is None:
+            return Actor(user, host)
+        return Actor(user, host, job.url, job.commit, job.job, job.actor, job.system)
 
     def process(self) -> ProcessIdentity:
         """This process."""
@@ -119,17 +108,3 @@ def _user() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return str(os.getuid())
-
-
-def _ci(environ: Mapping[str, str]) -> tuple[str | None, str | None, str | None]:
-    for job, url, commit in _CI:
-        if all(environ.get(name) for name in job):
-            return "/".join(environ[name] for name in job), _link(url, environ), environ.get(commit)
-    return None, None, None
-
-
-def _link(names: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
-    parts = [environ.get(name, "") for name in names]
-    if not all(parts):
-        return None
-    return f"{parts[0]}/{parts[1]}/actions/runs/{parts[2]}" if names[0].startswith("GITHUB") else parts[0]

@@ -90,6 +90,36 @@ class PlanTrailer:
         return self._awaits_words and (_SAVED.startswith(bare) or bare.startswith(_SAVED))
 
 
+_APPLIED = "\nApply complete! Resources: "
+_SUMMARY = re.compile(r"\nApply complete! Resources: (?:.*, )?(\d+ destroyed)")
+_OUTPUTS = re.compile(r"(?:\x1b\[0m\x1b\[1m\x1b\[32m)?\nOutputs:\n.*", re.DOTALL)
+
+
+class DestroyWords:
+    """Turns the end of the apply of a destroy plan into that of `destroy`: its summary, and nothing of the outputs.
+
+    What comes before the summary passes as it comes, partial lines too.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, chunk: str) -> str:
+        """The part of the output so far that does not belong to the end."""
+        text = self._held + chunk
+        start = text.find(_APPLIED)
+        if start < 0:
+            begun = next((size for size in range(len(_APPLIED), 0, -1) if text.endswith(_APPLIED[:size])), 0)
+            start = len(text) - begun
+        self._held = text[start:]
+        return text[:start]
+
+    def finish(self) -> str:
+        """The end, as `destroy` has it."""
+        held, self._held = self._held, ""
+        return _OUTPUTS.sub("", _SUMMARY.sub(r"\nDestroy complete! Resources: \1", held, count=1))
+
+
 def _without_colour(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 

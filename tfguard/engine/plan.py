@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 from tfguard.catalog.loader import Catalog
 from tfguard.engine.documents import Json, mapping, masked_values, sequence, text
 from tfguard.engine.identities import identity_of, withheld_of
-from tfguard.engine.providers import Literal, provider_configs, provider_keys, sensitive_variables
+from tfguard.engine.providers import Literal, provider_configs, provider_keys, sensitive_variables, unkept_variables
 from tfguard.errors import InputError
 from tfguard.model.address import module_path, without_instance_key
 from tfguard.model.plan import Action, Plan, PlannedChange
@@ -41,6 +42,18 @@ def parse_plan(output: str, where: str, catalog: Catalog, literal: Literal = fro
     return reduce_plan(document, catalog, literal)
 
 
+def can_be_plan(path: Path) -> bool:
+    """False where nothing is, and for a file that no engine takes for a plan: it is a zip, or JSON where it is kept
+    elsewhere or encrypted."""
+    if not path.is_file():
+        return path.exists()  # what is no regular file can be read once only
+    try:
+        with path.open("rb") as file:
+            return file.read(64).lstrip().startswith((b"PK", b"{"))
+    except OSError:
+        return True
+
+
 def not_a_plan(where: str, why: str) -> InputError:
     """The error for a file that the engine cannot read as a plan."""
     return InputError(f"{where} is not a plan that can be applied: {why}", "make a new one with `plan -out=FILE`")
@@ -65,6 +78,8 @@ def reduce_plan(document: Json, catalog: Catalog, literal: Literal) -> Plan:
         errored=document.get("errored") is True,
         applyable=applyable if isinstance(applyable, bool) else None,
         drifted=bool(sequence(document.get("resource_drift"))),
+        unkept=unkept_variables(document),
+        reads=any("read" in sequence(mapping(item.get("change")).get("actions")) for item in items),
     )
 
 
@@ -92,6 +107,7 @@ def _change(item: Json, catalog: Catalog, keys: Mapping[str, str], secrets: froz
         desired=identity_of(catalog, resource_type, after, change.get("after_sensitive"), secrets),
         before=identity_of(catalog, resource_type, before, change.get("before_sensitive"), secrets),
         deposed=text(item.get("deposed")) or None,
+        create_first=tuple(sequence(change.get("actions"))) == ("create", "delete"),
         importing=text(mapping(change.get("importing")).get("id")) or ("" if "importing" in change else None),
         previous_address=text(item.get("previous_address")) or None,
         region=region if isinstance(region, str) and region else None,

@@ -6,39 +6,61 @@ to be one variable and nothing else is that variable; every other one is not res
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from tfguard.engine.configuration import configuration_files
 from tfguard.engine.documents import Json, mapping, scalar, sequence, text
+from tfguard.model.engine import EngineInfo
 from tfguard.model.plan import ProviderConfig
 
 _ASSIGNMENT = re.compile(r"^[ \t]*(?:[\w-]+[ \t]*\{[ \t]*)?([\w-]+)[ \t]*=[ \t]*(.*)$", re.MULTILINE)
 _ALONE = re.compile(r"^var\.[A-Za-z_][\w-]*[ \t]*(?:\}[ \t]*)?(?:#.*|//.*)?$")
 _MENTIONED = re.compile(r"\bvar\.([A-Za-z_][\w-]*)")
 _VARIABLE = re.compile(r"^var\.([A-Za-z_][\w-]*)$")
+_ALONE_IN_JSON = re.compile(r"^\$\{\s*var\.[A-Za-z_][\w-]*\s*\}$")
 
 
 Literal = Collection[tuple[str, str]]
 """(setting, variable) pairs of which the configuration says `setting = var.variable` and nothing else."""
 
 
-def literal_settings(directory: Path) -> Literal:
-    """The pairs that are written so in the `.tf` files of a root module, and never as a part of something larger.
+def literal_settings(directory: Path, engine: EngineInfo | None = None) -> Literal:
+    """The pairs that are written so in the files of a root module, and never as a part of something larger.
 
     A plan only tells that `region` mentions `var.x`: `replace(var.x, ...)` looks the same in it. A wrong guess would
-    look in the wrong place and find nothing there.
+    look in the wrong place and find nothing there. `engine` tells which files are read (`configuration_files`).
     """
     plain: set[tuple[str, str]] = set()
     larger: set[tuple[str, str]] = set()
-    for path in sorted(directory.glob("*.tf")):
-        with suppress(OSError):
-            for name, value in _ASSIGNMENT.findall(path.read_text(errors="replace")):
-                alone = _ALONE.match(value)
+    for path in configuration_files(directory, engine):
+        with suppress(OSError, ValueError, RecursionError):
+            content = path.read_text(errors="replace")
+            for name, value, alone in _in_json(json.loads(content)) if path.suffix == ".json" else _in_hcl(content):
                 mentioned = {(name, variable) for variable in _MENTIONED.findall(value)}
                 (plain if alone else larger).update(mentioned)
     return plain - larger
+
+
+def _in_hcl(content: str) -> Iterator[tuple[str, str, bool]]:
+    """Each setting, its value, and whether that is a variable alone."""
+    for name, value in _ASSIGNMENT.findall(content):
+        yield name, value, _ALONE.match(value) is not None
+
+
+def _in_json(value: object, name: str = "") -> Iterator[tuple[str, str, bool]]:
+    """The same in JSON syntax, where an expression is a string with a template in it."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _in_json(inner, key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _in_json(inner, name)
+    elif isinstance(value, str):
+        yield name, value, _ALONE_IN_JSON.match(value) is not None
 
 
 def provider_configs(document: Json, literal: Literal) -> Mapping[str, ProviderConfig]:
@@ -66,6 +88,12 @@ def sensitive_variables(document: Json) -> frozenset[str]:
     names = [name for name, block in declared.items() if mapping(block).get("sensitive") is True]
     values = mapping(document.get("variables"))
     return frozenset(found for name in names for found in _flat_values(mapping(values.get(name)).get("value")))
+
+
+def unkept_variables(document: Json) -> frozenset[str]:
+    """The root variables that are declared and whose values a plan does not carry."""
+    declared = mapping(mapping(mapping(document.get("configuration")).get("root_module")).get("variables"))
+    return frozenset(declared.keys() - mapping(document.get("variables")).keys())
 
 
 def _flat_values(value: object) -> Iterator[str]:

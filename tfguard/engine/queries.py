@@ -7,6 +7,7 @@ python-terraform is sound for these (they change nothing and their output is rea
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tfguard.engine.signals import signals_let_through
+
 # Inserted by the engine into every command line, `show` and `state` too, where they would change what is parsed here.
 CLI_ARGUMENT_VARIABLES = "TF_CLI_ARGS"
+_OF_THE_STACK = ("TF_WORKSPACE", "TF_DATA_DIR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +30,22 @@ class Answer:
     stdout: str
     stderr: str
 
+    @property
+    def reason(self) -> str:
+        """The first line of the engine's error, without colour and frame."""
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", self.stderr)
+        lines = [line.strip("│╷╵ \t") for line in plain.splitlines()]
+        found = next((line for line in lines if line.startswith("Error")), next((line for line in lines if line), ""))
+        return found or "the engine gave no reason"
 
-def captured(binary: Path, directory: Path, *arguments: str, offline: bool = False) -> Answer:
+
+def captured(binary: Path, directory: Path, *arguments: str, offline: bool = False, elsewhere: bool = False) -> Answer:
     """Run a query in `directory` and wait for its end.
 
-    `offline` keeps the engine from asking its vendor for news. An engine that cannot be started gives exit code 127.
+    `offline` keeps the engine from asking its vendor for news; `elsewhere` tells that `directory` is not the stack's,
+    so that its workspace and its data folder are not meant. An engine that cannot be started gives exit code 127.
     """
-    with _query_environment(offline):
+    with _query_environment(offline, elsewhere), signals_let_through():
         try:
             exit_code, stdout, stderr = _runner(binary, directory).cmd(*arguments)
         except OSError as error:
@@ -56,10 +69,11 @@ def _runner(binary: Path, directory: Path) -> Any:
 
 
 @contextmanager
-def _query_environment(offline: bool) -> Iterator[None]:
+def _query_environment(offline: bool, elsewhere: bool = False) -> Iterator[None]:
     """python-terraform hands os.environ on, so what would bend the answer is taken out of it meanwhile."""
     # Only these names change: lists run in other threads, and read AWS_REGION and its like.
-    taken = [name for name in os.environ if name.startswith(CLI_ARGUMENT_VARIABLES)]
+    bending = (CLI_ARGUMENT_VARIABLES, *(_OF_THE_STACK if elsewhere else ()))
+    taken = [name for name in os.environ if name.startswith(bending)]
     changed = [*taken, "CHECKPOINT_DISABLE"] if offline else taken
     before = {name: os.environ.get(name) for name in changed}
     for name in taken:

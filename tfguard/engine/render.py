@@ -9,7 +9,7 @@ Nothing is kept but the ids of what is changing now, and nothing is printed that
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, Literal
@@ -23,6 +23,7 @@ from tfguard.engine.diagnostics import (
     compact_text,
     diagnostic_of,
     diagnostic_text,
+    repeats_plan,
     wrapped,
 )
 from tfguard.engine.events import mapping, string
@@ -52,6 +53,10 @@ KNOWN_DIFFERENCES: Final[Mapping[str, str]] = {
 _GREEN: Final = "\x1b[32m"
 _LONGEST_ID: Final = 80
 _SECOND_INTERRUPT: Final = "\nTwo interrupts received."
+_STATE_OUT_HINT: Final = (
+    "The state of your infrastructure has been saved to the path below. This state is required to modify and destroy"
+    " your infrastructure, so keep it safe. To inspect the complete state use the `{} show` command."
+)
 _READING: Final = (
     ("Still refreshing...", "Still reading..."),
     ("Refreshing...", "Reading..."),
@@ -70,9 +75,17 @@ class RenderedText:
         return RenderedText(self.stdout + other.stdout, self.stderr + other.stderr)
 
 
+DeposedKey = Callable[[str, str | None], str | None]
+"""The key of the deposed object that is being destroyed at an address, by the object's id; None for a current one."""
+
+
+def _none_deposed(address: str, id_value: str | None) -> str | None:  # noqa: ARG001 (a `DeposedKey`)
+    return None
+
+
 @dataclass(slots=True)
 class _Context:
-    """What a rendering function may need besides the event."""
+    """What a rendering function may need besides the event; `changing` holds (id, deposed key) of what is at work."""
 
     color: bool
     width: int
@@ -80,8 +93,10 @@ class _Context:
     command: Command
     compact_warnings: bool
     imports: dict[str, str]
+    deposed: DeposedKey
+    state_out: str | None
     product: str = "Terraform"
-    changing: dict[tuple[str, str], str] = field(default_factory=dict)
+    changing: dict[tuple[str, str], tuple[str, str | None]] = field(default_factory=dict)
     imported: int = 0
 
 
@@ -91,7 +106,11 @@ class Renderer:
     `color` is off with -no-color alone: the engine colours without a terminal too. `width` and `error_width` are the
     columns of the user's stdout and stderr (`NO_TERMINAL_WIDTH` where that is no terminal). `command` is what the user
     asked for: an applied destroy plan ends with other words under `destroy`. `imports` are (address, id) of the plan's
-    imports. `outputs_from_events=False` leaves the `Outputs:` block out.
+    imports, `deposed` finds keys of deposed objects, `state_out` is the value of -state-out.
+    `outputs_from_events=False` leaves the `Outputs:` block out.
+
+    An apply that has planned for itself passes what its plan has warned of: `said` are the summaries of all, which are
+    not told a second time, and `waiting` are the warnings that the engine prints with those of the apply.
     """
 
     def __init__(
@@ -103,7 +122,11 @@ class Renderer:
         error_width: int | None = None,
         compact_warnings: bool = False,
         imports: Sequence[tuple[str, str]] = (),
+        deposed: DeposedKey = _none_deposed,
+        state_out: str | None = None,
         outputs_from_events: bool = True,
+        said: Collection[str] | None = None,
+        waiting: Sequence[Diagnostic] = (),
     ) -> None:
         self._context = _Context(
             color=color,
@@ -112,23 +135,30 @@ class Renderer:
             command=command,
             compact_warnings=compact_warnings,
             imports=dict(imports),
+            deposed=deposed,
+            state_out=state_out,
         )
         self._outputs = outputs_from_events
+        self._said = said
+        self._waiting = tuple(waiting)
         self._diagnostics: list[Diagnostic] = []
 
     def render(self, event: EngineEvent) -> RenderedText:
         """The text of this event; diagnostics wait for the next event that is none, or for `finish`."""
         if event.kind is EventKind.DIAGNOSTIC:
-            self._diagnostics.append(diagnostic_of(event))
+            diagnostic = diagnostic_of(event)
+            if self._said is None or not repeats_plan(diagnostic, self._said):
+                self._diagnostics.append(diagnostic)
             return RenderedText()
         text = self._render_other(event)
-        return self.finish() + text if self._diagnostics else text
+        return self.finish() + text if self._diagnostics or _ends(event) else text
 
     def finish(self) -> RenderedText:
         """The diagnostics that still wait. Call it when the engine has ended."""
-        waiting, self._diagnostics = self._diagnostics, []
+        # The engine prints an apply's diagnostics when it is over, the plan's among them.
+        due, self._diagnostics, self._waiting = [*self._waiting, *self._diagnostics], [], ()
         rendered = RenderedText()
-        for batch in batches(waiting):
+        for batch in batches(due):
             rendered += _batch(batch, self._context)
         return rendered
 
@@ -138,6 +168,15 @@ class Renderer:
         if event.kind is EventKind.OUTPUTS and not self._outputs:
             return RenderedText()
         return RenderedText(stdout=RENDERINGS[event.kind](event, self._context))
+
+
+def _ends(event: EngineEvent) -> bool:
+    """Whether the event is the summary of an apply or destroy."""
+    return event.kind is EventKind.CHANGE_SUMMARY and _operation(event) != "plan"
+
+
+def _operation(event: EngineEvent) -> str | None:
+    return string(mapping(event.raw.get("changes")).get("operation"))
 
 
 def _batch(diagnostics: Sequence[Diagnostic], context: _Context) -> RenderedText:
@@ -192,21 +231,26 @@ def _message(event: EngineEvent, context: _Context) -> str:  # noqa: ARG001
 
 def _apply_start(event: EngineEvent, context: _Context) -> str:
     address, action = event.address or "", event.action or ""
-    if event.id_key and event.id_value is not None:
-        context.changing[address, action] = f"{event.id_key}={_shortened(event.id_value)}"
-    else:
-        context.changing.pop((address, action), None)
-    return _import_lines(address, context) + _highlighted(_human(event), context, resets=2)
+    known = f"{event.id_key}={_shortened(event.id_value)}" if event.id_key and event.id_value is not None else ""
+    key = context.deposed(address, event.id_value) if action == "delete" else None
+    context.changing[address, action] = known, key
+    text = _with_deposed_key(_human(event), address, key)
+    return _import_lines(address, context) + _highlighted(text, context, resets=2)
 
 
 def _apply_progress(event: EngineEvent, context: _Context) -> str:
     """The human form names the object's id too, if it had one when the change began."""
-    text = _human(event)
-    known = context.changing.get((event.address or "", event.action or ""))
+    address = event.address or ""
+    known, key = context.changing.get((address, event.action or ""), ("", None))
+    text = _with_deposed_key(_human(event), address, key)
     start = text.rfind("[")
     if known and start >= 0 and f"[{known}" not in text:
         text = f"{text[: start + 1]}{known}, {text[start + 1 :]}"
     return _highlighted(text, context, resets=2)
+
+
+def _with_deposed_key(text: str, address: str, key: str | None) -> str:
+    return text.replace(address, f"{address} (deposed object {key})", 1) if key else text
 
 
 def _apply_complete(event: EngineEvent, context: _Context) -> str:
@@ -239,13 +283,21 @@ def _provision_progress(event: EngineEvent, context: _Context) -> str:
 
 def _change_summary(event: EngineEvent, context: _Context) -> str:
     """The last line of an apply or destroy; the summary of a plan belongs to the plan's own output."""
-    changes = mapping(event.raw.get("changes"))
-    if string(changes.get("operation")) == "plan":
+    if not _ends(event):
         return ""
+    changes = mapping(event.raw.get("changes"))
     message = event.message
     if context.command == "destroy":
         message = f"Destroy complete! Resources: {changes.get('remove')} destroyed."
-    return _remaining_imports(changes, context) + _heading(message + "\n", context)
+    imports = _remaining_imports(changes, context)
+    return imports + _heading(message + "\n", context) + _state_out_hint(changes, context)
+
+
+def _state_out_hint(changes: Mapping[str, object], context: _Context) -> str:
+    if context.state_out is None or not (changes.get("add") or changes.get("change")):
+        return ""
+    hint = _STATE_OUT_HINT.format(context.product.lower().removeprefix("open"))
+    return f"\n{wrapped(hint, context.width - 1)}\n\nState path: {context.state_out}\n"
 
 
 def _outputs(event: EngineEvent, context: _Context) -> str:

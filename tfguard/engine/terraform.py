@@ -3,42 +3,57 @@
 from __future__ import annotations
 
 import os
-import re
-import select
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tfguard.catalog.loader import Catalog
+from tfguard.engine.answers import read_answer
+from tfguard.engine.arguments import variables_in
 from tfguard.engine.backend import StateLocation
+from tfguard.engine.deposed import DeposedKeys
+from tfguard.engine.encrypted import EncryptedStates
 from tfguard.engine.events import StreamReader, parse_line
-from tfguard.engine.human import PlanTrailer, error_text, question
+from tfguard.engine.features import has_json_into
+from tfguard.engine.human import error_text, question
 from tfguard.engine.importing import discard_leftover, import_blocks, read_probe
 from tfguard.engine.interrupts import SignalGate
 from tfguard.engine.locate import InstalledEngine
+from tfguard.engine.locks import local_lock, met_lock
 from tfguard.engine.plan import not_a_plan, parse_plan
-from tfguard.engine.printers import HumanPrinter, JsonPrinter, Streams, utf8
+from tfguard.engine.planview import PlanWarnings
+from tfguard.engine.printers import (
+    FileStreams,
+    HumanPlanPrinter,
+    HumanPrinter,
+    JsonPlanPrinter,
+    JsonPrinter,
+    OwnFormPrinter,
+    Streams,
+    utf8,
+    warnings_text,
+)
 from tfguard.engine.process import Following, Launch, run_followed
 from tfguard.engine.providers import literal_settings
 from tfguard.engine.queries import CLI_ARGUMENT_VARIABLES, Answer, captured
-from tfguard.engine.state import parse_state, read_state_file
-from tfguard.errors import InputError
+from tfguard.engine.refusal import refusal
+from tfguard.engine.state import is_encrypted, parse_state, read_envelope, read_state_file
+from tfguard.engine.terminal import columns_of
+from tfguard.errors import EncryptedStateError, InputError
 from tfguard.model.engine import EngineInfo
 from tfguard.model.event import EngineEvent
+from tfguard.model.lock import StateLock
 from tfguard.model.operation import ErroredState, StreamHealth
 from tfguard.model.plan import Plan
-from tfguard.model.request import Approval, ChangeRequest
+from tfguard.model.request import Approval, ChangeRequest, Effect, RepairRequest
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
 from tfguard.ports import ApplyExit, EngineExit, ImportProbe, RunWatcher
 
 _PRODUCTS = {"terraform": "Terraform", "tofu": "OpenTofu"}
-
-# An answer that is piped in comes at once; a pipe that nobody writes to must not hang a pipeline (case B67).
-_PIPED_ANSWER_SECONDS = 5.0
+_EVENTS = "apply.events"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +62,7 @@ class TerraformEngine:
 
     `environ` is the user's environment; `global_arguments` stand before the command (`-chdir=...`); `invoked_from` is
     where the user stands, `location` says where the state lies, `gate` holds the signals that arrive meanwhile.
+    `warnings` are those of the plan that is being applied. `variables` are the user's `-var` and `-var-file`.
     """
 
     installed: InstalledEngine
@@ -56,6 +72,8 @@ class TerraformEngine:
     global_arguments: tuple[str, ...]
     streams: Streams
     gate: SignalGate
+    warnings: PlanWarnings = field(default_factory=PlanWarnings)
+    variables: tuple[str, ...] = ()
 
     @property
     def info(self) -> EngineInfo:
@@ -71,31 +89,43 @@ class TerraformEngine:
         """Plan into `plan_file`, in the engine's own form on the user's stdout."""
         form = ("-json",) if request.json else ()
         arguments = (*form, *request.planning, f"-out={plan_file}")
-        trailer, decoder = PlanTrailer(), utf8()
-        following = Following(
-            on_stdout=lambda chunk: self.streams.out(trailer.feed(decoder.decode(chunk))),
-            on_stderr=_decoding(self.streams.err),
-        )
+        printer = JsonPlanPrinter(self.streams) if request.json else HumanPlanPrinter(self.streams, request)
         interactive = request.input and sys.stdin.isatty()
-        launch = self._launch("plan", arguments, run_directory, stdin=interactive)
-        ended = run_followed(launch, self.gate, following)
-        self.streams.out(trailer.finish())
+        # A plan changes nothing: should it not outlive tfguard, then nothing is lost.
+        columns = (None, None) if request.json else (columns_of(1), columns_of(2))
+        launch = replace(self._launch("plan", arguments, run_directory, stdin=interactive), columns=columns)
+        ended = run_followed(launch, self.gate, Following(printer.show, printer.complain))
+        if ended.exit_code == 0:
+            self.warnings.hold(printer.finish())
+        else:
+            printer.failed(lambda: self._plans_anything(plan_file), lambda: self._refusal(request))
         return ended
+
+    def _plans_anything(self, plan_file: Path) -> bool:
+        """Whether a plan that failed came to any change, an empty one included."""
+        try:
+            plan = self.show_plan(plan_file)
+        except InputError:
+            return False
+        return bool(plan.changes or plan.reads or plan.changes_outputs)
+
+    def _refusal(self, request: ChangeRequest) -> Answer | None:
+        return refusal(self.installed.binary, request.command, request.arguments, self.environ, self.gate)
 
     def quiet_plan(self, arguments: Sequence[str], plan_file: Path) -> str | None:
         """Plan into `plan_file` without showing it and without a lock; None when it worked, else why not."""
         answer = self._query("plan", "-input=false", "-no-color", "-lock=false", *arguments, f"-out={plan_file}")
-        return None if answer.exit_code == 0 else _first_error(answer.stderr)
+        return None if answer.exit_code == 0 else answer.reason
 
     def show_plan(self, plan_file: Path) -> Plan:
         """The plan in a plan file, reduced. Raises `InputError` for a file that this engine cannot read as a plan."""
-        answer = self._query("show", "-json", "-no-color", str(plan_file.absolute()))
+        answer = self._query("show", "-json", "-no-color", *self._early, str(plan_file.absolute()))
         if answer.exit_code != 0:
             why = (
                 "it is not there" if not plan_file.exists() else f"{self.info.name} {self.info.version} cannot read it"
             )
             raise not_a_plan(str(plan_file), why)
-        return parse_plan(answer.stdout, str(plan_file), self.catalog, literal_settings(self.directory))
+        return parse_plan(answer.stdout, str(plan_file), self.catalog, literal_settings(self.directory, self.info))
 
     def ask(self, request: ChangeRequest, plan: Plan) -> Approval:
         """Put the engine's own question to the user, exactly as it would, and take the answer."""
@@ -103,11 +133,12 @@ class TerraformEngine:
             return Approval.PLAN_FILE
         if request.auto_approve:
             return Approval.AUTO
-        if plan.trivial:
+        if plan.asks_nothing(request.refresh_only):
             return Approval.NOTHING_TO_ASK
+        self._tell_warnings(request)
         product = _PRODUCTS[self.info.name]
         self.streams.out(question(request, self.location.stack.workspace, product))
-        answer = _answer(self.gate)
+        answer = read_answer(self.gate)
         if self.gate.interrupted:
             return Approval.INTERRUPTED
         if answer is None:
@@ -126,39 +157,109 @@ class TerraformEngine:
         run_directory: Path,
         user_agent: str,
         watcher: RunWatcher,
-        imports: Sequence[tuple[str, str]] = (),
+        plan: Plan,
     ) -> ApplyExit:
-        """Apply a plan file in a session of its own, and follow it to its end, however long that takes."""
+        """Apply a plan file in a session of its own, and follow it to its end, however long that takes.
+
+        An engine that can tells its events to a file, so that its own human form reaches the user as it is.
+        """
         reader = StreamReader()
-        printer = (
-            JsonPrinter(self.streams, continued=not request.plan_file, destroying=request.command == "destroy")
-            if request.json
-            else HumanPrinter(self.streams, request, imports)
-        )
+        apart = self._tells_events_apart(request)
+        if apart:
+            self._tell_warnings(request)  # the engine itself prints what comes from now on
+        printers = self._printers(request, plan, apart)
 
         def take(chunk: bytes) -> None:
             events = reader.feed(chunk) if chunk else reader.finish()
-            printer.show(chunk, events)
+            for printer in printers:
+                printer.show(chunk, events)
             for event in events:
                 watcher.event(event)
 
+        own_form = OwnFormPrinter(self.streams, destroying=request.command == "destroy")
         following = Following(
-            on_stdout=take,
+            on_stdout=(lambda chunk: own_form.show(chunk, ())) if apart else take,
             on_stderr=_decoding(self.streams.err),
             on_start=watcher.started,
             on_signal=watcher.interrupted,
             on_tick=watcher.tick,
+            on_events=take,
         )
-        environ = {"TF_APPEND_USER_AGENT": f"{self.environ.get('TF_APPEND_USER_AGENT', '')} {user_agent}".strip()}
-        arguments = ("-json", *request.applying, str(plan_file.absolute()))
-        ended = run_followed(self._launch("apply", arguments, run_directory, environ), self.gate, following)
+        events = run_directory / _EVENTS if apart else None
+        options = (*self._form(request, events), *request.applying, *self._again(request, plan))
+        arguments = (*options, str(plan_file.absolute()))
+        launch = self._launch("apply", arguments, run_directory, self._user_agent(user_agent))
+        ended = run_followed(replace(launch, events=events), self.gate, following)
+        own_form.show(b"", ())
+        take(b"")
+        return ApplyExit(ended, _health(reader))
+
+    def _tells_events_apart(self, request: ChangeRequest) -> bool:
+        """Whether the events come in a file. Not for an adoption, whose output is not all of interest to the user."""
+        return not request.json and request.command in ("apply", "destroy") and has_json_into(self.installed)
+
+    def _printers(self, request: ChangeRequest, plan: Plan, apart: bool) -> tuple[JsonPrinter | HumanPrinter, ...]:
+        """What shows the user the events: on stdout unless its human form comes there, and in a file that was named."""
+        planned, destroying = None if request.plan_file else self.warnings, request.command == "destroy"
+        if not apart and request.json:
+            return (JsonPrinter(self.streams, planned, destroying),)
+        if not apart:
+            state = self.location.path
+            written = self.directory / request.state_out if state and request.state_out else state
+            return (HumanPrinter(self.streams, request, plan, DeposedKeys(plan, written), planned),)
+        if not request.json_into:
+            return ()
+        named = FileStreams(self.directory / request.json_into, begins=planned is None)
+        return (JsonPrinter(named, planned, destroying),)
+
+    def _again(self, request: ChangeRequest, plan: Plan) -> tuple[str, ...]:
+        """The variables that tfguard's own plan was made with, where the engine needs them beside it.
+
+        OpenTofu compares the plan's with those that the files and the environment give, which may be others.
+        """
+        own = request.plan_file is None or request.command == "import"
+        needed = own and (plan.unkept or self.info.name == "tofu")
+        return variables_in(request.variables) if needed and self.info.takes_variables_with_a_plan else ()
+
+    @property
+    def _early(self) -> tuple[str, ...]:
+        """The variables that the engine needs for any command at all."""
+        return self.variables if self.info.evaluates_early else ()
+
+    def _tell_warnings(self, request: ChangeRequest) -> None:
+        """Show what the plan has warned of and nobody was shown yet."""
+        text = warnings_text(self.warnings.waiting, request, _PRODUCTS[self.info.name])
+        self.streams.out(text)
+        self.warnings.waiting = ()
+
+    def _form(self, request: ChangeRequest, events: Path | None) -> tuple[str, ...]:
+        if events is not None:
+            return (f"-json-into={events}",)
+        # An engine that does not have it, or not beside -json, says so itself.
+        return ("-json", f"-json-into={request.json_into}") if request.json_into else ("-json",)
+
+    def repair(self, request: RepairRequest, run_directory: Path, user_agent: str, watcher: RunWatcher) -> ApplyExit:
+        """Run one of the engine's other changing commands as the user typed it, and follow it to its end."""
+        reader, show = StreamReader(), _decoding(self.streams.out)
+
+        def take(chunk: bytes) -> None:
+            show(chunk)
+            for event in (reader.feed(chunk) if chunk else reader.finish()) if request.json else ():
+                watcher.event(event)
+
+        following = Following(take, _decoding(self.streams.err), watcher.started, watcher.interrupted, watcher.tick)
+        command, *rest = request.command.split()
+        launch = self._launch(command, (*rest, *request.arguments), run_directory, self._user_agent(user_agent))
+        launch = _with_input(launch, request, self.gate)
+        ended = run_followed(launch, self.gate, following)
         take(b"")
         return ApplyExit(ended, _health(reader))
 
     def leftover_events(self, run_directory: Path) -> tuple[Sequence[EngineEvent], StreamHealth] | None:
         """The event stream of an apply whose wrapper died, read from its run directory; None when it is not there."""
+        apart = run_directory / _EVENTS
         try:
-            data = (run_directory / "apply.stdout").read_bytes()
+            data = (apart if apart.exists() else run_directory / "apply.stdout").read_bytes()
         except OSError:
             return None
         reader = StreamReader()
@@ -166,13 +267,21 @@ class TerraformEngine:
         return events, _health(reader)
 
     def pull_state(self) -> StateSnapshot:
-        """The state as its backend holds it; a local one is read where it lies, every other through the engine."""
+        """The state as its backend holds it; a local one is read where it lies, every other through the engine.
+
+        Through the engine too when it is encrypted. Of a file that `-state` named, `state pull` knows nothing.
+        """
         if self.location.path is not None:
-            return read_state_file(self.location.path, self.catalog)
-        answer = self._query("state", "pull")
+            try:
+                return read_state_file(self.location.path, self.catalog)
+            except EncryptedStateError:
+                if self.location.by_flag:
+                    return self._encrypted.in_file(self.location.path)
+                return self._encrypted.of_backend(str(self.location.path))
+        answer = self._query("state", "pull", *self._early)
         if answer.exit_code != 0:
             raise InputError(
-                f"the state at {self.location.stack.location} cannot be read: {_first_error(answer.stderr)}",
+                f"the state at {self.location.stack.location} cannot be read: {answer.reason}",
                 "check the backend and its credentials, then run the command again",
             )
         if not answer.stdout.strip():
@@ -181,20 +290,39 @@ class TerraformEngine:
 
     def read_state_file(self, path: Path) -> StateSnapshot:
         """The state in a file that is not the backend's."""
-        return read_state_file(path, self.catalog)
+        try:
+            return read_state_file(path, self.catalog)
+        except EncryptedStateError:
+            return self._encrypted.in_file(path)
 
     def errored_state(self) -> ErroredState | None:
         """An `errored.tfstate` in the working directory, found by looking for the file, whatever was said about it."""
         path = self.directory / "errored.tfstate"
         if not path.exists():
             return None
-        snapshot = read_state_file(path, self.catalog)
+        snapshot = read_envelope(path, self.catalog)
         return ErroredState(str(path), None, snapshot.lineage, snapshot.serial)
 
+    def lock(self) -> StateLock | None:
+        """The engine's lock on the state: from the local lock's own file, else from what the engine says of it."""
+        return local_lock(self.location.path) if self.location.path is not None else met_lock(self._query)
+
     def push_state(self, path: Path) -> EngineExit:
-        """`state push`; the engine itself refuses another lineage or a lower serial. Its words go to stderr."""
+        """`state push`; the engine itself refuses another lineage or a lower serial. Its words go to stderr.
+
+        An encrypted one is handed over in clear, since `state push` reads no other. Raises `InputError` where -state
+        names the state: the engine pushes to the backend's own alone.
+        """
+        if self.location.by_flag:
+            raise InputError(
+                f"{path} cannot be pushed to {self.location.stack.location}: the engine pushes to no state that -state "
+                "names",
+                "see that it is the newer one, copy it over that file, then run the command again",
+            )
+        clear = self._encrypted.in_clear(path) if is_encrypted(path) else None
+        source = str(path.absolute()) if clear is None else "-"
         with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
-            launch = self._launch("state", ("push", str(path.absolute())), Path(folder))
+            launch = replace(self._launch("state", ("push", *self._early, source), Path(folder)), answer=clear)
             following = Following(_decoding(self.streams.err), _decoding(self.streams.err))
             return run_followed(launch, self.gate, following)
 
@@ -216,6 +344,14 @@ class TerraformEngine:
         """While open, the configuration has import blocks for these (address, import id) pairs."""
         return import_blocks(self.directory, pairs)
 
+    def _user_agent(self, operation: str) -> Mapping[str, str]:
+        """What lets the provider's calls be told as this operation's in an audit log."""
+        return {"TF_APPEND_USER_AGENT": f"{self.environ.get('TF_APPEND_USER_AGENT', '')} {operation}".strip()}
+
+    @property
+    def _encrypted(self) -> EncryptedStates:
+        return EncryptedStates(self.installed, self.directory, self.catalog, self._early)
+
     def _query(self, *arguments: str) -> Answer:
         return captured(self.installed.binary, self.directory, *arguments)
 
@@ -232,6 +368,17 @@ class TerraformEngine:
         return Launch(argv, {**scrubbed, **(environ or {})}, run_directory, command, stdin)
 
 
+def _with_input(launch: Launch, request: RepairRequest, gate: SignalGate) -> Launch:
+    """Give the engine what it may read: the terminal, the state of `state push -`, the answer that is piped in."""
+    typed = os.isatty(sys.stdin.fileno())
+    if typed or (request.effect is Effect.OVERWRITES and "-" in request.operands):
+        return replace(launch, stdin=True)
+    if request.effect is Effect.REBINDS and not request.forced:
+        answer = read_answer(gate)
+        return replace(launch, answer=b"" if answer is None else f"{answer}\n".encode())
+    return launch
+
+
 def _decoding(write: Callable[[str], None]) -> Callable[[bytes], None]:
     decoder = utf8()
     return lambda chunk: write(decoder.decode(chunk))
@@ -240,29 +387,3 @@ def _decoding(write: Callable[[str], None]) -> Callable[[bytes], None]:
 def _health(reader: StreamReader) -> StreamHealth:
     counts = reader.counts
     return StreamHealth(counts.events, counts.unknown, counts.plain, counts.cut, whole=counts.cut == 0)
-
-
-def _answer(gate: SignalGate) -> str | None:
-    """The line that is typed or piped in as an answer; None when there is no whole one, or when a signal came first."""
-    descriptor = sys.stdin.fileno()
-    typed = os.isatty(descriptor)
-    deadline = None if typed else time.monotonic() + _PIPED_ANSWER_SECONDS
-    line = b""
-    while not gate.interrupted and (deadline is None or time.monotonic() < deadline):
-        if not select.select([descriptor], [], [], 0.1)[0]:
-            continue
-        byte = os.read(descriptor, 1)
-        if byte == b"":
-            return None
-        if byte == b"\n":
-            return line.decode("utf-8", "replace").strip()
-        line += byte
-    return None
-
-
-def _first_error(stderr: str) -> str:
-    """The first line of an engine's error, without colour and frame."""
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", stderr)
-    lines = [line.strip("│╷╵ \t") for line in plain.splitlines()]
-    found = next((line for line in lines if line.startswith("Error")), next((line for line in lines if line), ""))
-    return found or "the engine gave no reason"

@@ -24,10 +24,14 @@ from tfguard.reconcile.matching import lies_elsewhere
 
 @dataclass(frozen=True, slots=True)
 class AdoptOptions:
-    """How to adopt. `address` chooses where several fit; `arguments` are the engine's `-var` and `-var-file`."""
+    """How to adopt. `address` chooses where several fit; `arguments` are the engine's `-var`, `-var-file` and `-state`.
+
+    `applying` is what of them the apply of a plan file needs too.
+    """
 
     address: str | None = None
     arguments: tuple[str, ...] = ()
+    applying: tuple[str, ...] = ()
     yes: bool = False
     reason: str = ""
 
@@ -148,7 +152,7 @@ def _request(options: AdoptOptions, wanted: Mapping[str, str], plan_file: Path) 
         command="import",
         plan_file=str(plan_file),
         planning=(*targets, *options.arguments),
-        applying=(),
+        applying=options.applying,
         auto_approve=options.yes,
         destroy=False,
         refresh_only=False,

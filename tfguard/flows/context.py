@@ -13,7 +13,7 @@ from tfguard.flows.verify import Surroundings
 from tfguard.model.operation import Operation, Stack
 from tfguard.model.plan import Plan
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
-from tfguard.ports import Clock, Console, Engine, Host
+from tfguard.ports import Clock, Console, Credentials, Engine, Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class StackContext:
     around: Surroundings
     host: Host
     known_states: tuple[Path, ...] = ()
+    credentials: Credentials | None = None
 
     @property
     def clock(self) -> Clock:

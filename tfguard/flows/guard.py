@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tfguard.errors import ExitCode, InterruptedRunError
 from tfguard.flows.context import StackContext
+from tfguard.flows.credentials import warn_of_expiry
 from tfguard.flows.open_operations import settle_open_operations
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.run_journal import RunJournal
@@ -108,6 +109,7 @@ def apply_prepared(context: StackContext, prepared: Prepared, argv: Sequence[str
     steps = planned_steps(prepared.plan, prepared.before)
     keys = baseline_keys(steps, prepared.plan.providers, context.around)
     looking = Looking(context.around, keys if options.baseline else {})
+    warn_of_expiry(context, prepared.plan)
     approval = context.engine.ask(prepared.request, prepared.plan)
     if not approval.given:
         looking.cancel()
@@ -124,9 +126,8 @@ def apply_prepared(context: StackContext, prepared: Prepared, argv: Sequence[str
     intent = _intent(context, prepared, argv, steps, baseline, approval, options)
     context.records.begin(intent, prepared.accepted)
     journal = RunJournal(intent.operation_id, context.records, context.clock, context.console, prepared.plan.secrets)
-    imports = tuple((change.address, change.importing) for change in prepared.plan.changes if change.importing)
     ended = context.engine.apply(
-        prepared.request, prepared.plan_file, prepared.run_directory, intent.user_agent or "", journal, imports
+        prepared.request, prepared.plan_file, prepared.run_directory, intent.user_agent or "", journal, prepared.plan
     )
     journal.flush()
     ran = Ran(

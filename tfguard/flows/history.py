@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tfguard.errors import CorruptRecordError, UsageError
 from tfguard.flows.records import Records
+from tfguard.model.disposition import DispositionKind
 from tfguard.model.finding import Finding
 from tfguard.model.inventory import Coverage, Gap
 from tfguard.model.operation import Operation
@@ -39,11 +42,20 @@ def operations(records: Records, limit: int, console: Console) -> tuple[Operatio
 
 
 def findings(records: Records) -> tuple[tuple[Finding, ...], Coverage]:
-    """The findings of every operation that is open, and of the newest one; and how far their looks reached."""
-    head = records.head()
-    wanted = sorted({*head.open_operations, *((head.current,) if head.current else ())})
-    found = [records.operation(operation_id) for operation_id in wanted]
+    """The findings of every operation that is open, of the newest one, and of those whose objects were given up on
+    purpose; and how far the looks of the former reached."""
+    head, ledger = records.head(), records.dispositions()
+    current = {*head.open_operations, *((head.current,) if head.current else ())}
+    latest = {entry.finding_id: entry for entry in ledger}
+    kept = {entry.operation_id for entry in latest.values() if entry.kind is DispositionKind.RETAIN}
+    found = [records.operation(operation_id) for operation_id in sorted(current | _still_there(records, kept))]
+    looked = [operation for operation in found if operation.id in current]
     coverage = (
-        coverage_of(found) if found else Coverage(gaps=(Gap(records.location, "no operation is recorded there"),))
+        coverage_of(looked) if looked else Coverage(gaps=(Gap(records.location, "no operation is recorded there"),))
     )
-    return findings_of(found, records.dispositions()), coverage
+    return findings_of(found, ledger), coverage
+
+
+def _still_there(records: Records, ids: Collection[str]) -> set[str]:
+    """Of these operations, those that the record still has."""
+    return set(ids) & set(records.operation_ids()) if ids else set()

@@ -208,6 +208,19 @@ class Records:
         journal = self._journal(operation_id)
         return Operation(intent, self._outcome(operation_id), journal.items, journal.cut)
 
+    def duration(self, operation_id: str, commands: Collection[str]) -> timedelta | None:
+        """How long an operation took, from its intent to its outcome.
+
+        None for another command than these, and for one whose engine did not run to an end. Two documents are read, and
+        not the journal. Raises what `operation` raises.
+        """
+        name = _document(operation_id, "intent.json")
+        blob, result = self._store.read(name), self._outcome(operation_id)
+        if blob is None or result is None or result.exit_code is None:
+            return None
+        intent = decode_intent(blob.data, f"{self.location}/{name}")
+        return result.ended_at - intent.started_at if intent.command in commands else None
+
     def _outcome(self, operation_id: str) -> Result | None:
         name = _document(operation_id, "outcome.json")
         blob = self._store.read(name)

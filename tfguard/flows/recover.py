@@ -54,6 +54,8 @@ def recover(context: StackContext, options: RecoverOptions) -> tuple[Operation, 
         lost = context.records.set_damage_aside(head.current, context.console)
         head = context.records.reopen(head.current) if lost else head
     for operation_id in head.open_operations:
+        if context.clock.interrupted:
+            break
         context.records.set_damage_aside(operation_id, context.console)
         try:
             settled.append(_recover_one(context, context.records.operation(operation_id), options))
@@ -104,7 +106,7 @@ def _recover_one(context: StackContext, operation: Operation, options: RecoverOp
     how = Settling(arguments=options.arguments)
     operation = settle(context, operation, how)
     errored = operation.result.errored_state if operation.result else None
-    if errored is not None and not errored.pushed:
+    if errored is not None and not errored.pushed and not context.clock.interrupted:
         question = f"Push {errored.path} (serial {errored.serial}) to {operation.intent.stack.location}?"
         if not (options.yes or context.console.confirm(question)):
             context.console.say(f"{errored.path} was not pushed; without a terminal, --yes approves")

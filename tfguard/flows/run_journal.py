@@ -34,6 +34,7 @@ class RunJournal:
         self._written = clock.now()
         self._renewed = clock.now()
         self._complained = False
+        self._interrupted = False
         self.progress = Progress()
 
     def started(self, process: ProcessIdentity) -> None:
@@ -48,6 +49,11 @@ class RunJournal:
         self.progress.add([entry])
         self._waiting.append(entry)
 
+    def note(self, kind: str, detail: str) -> None:
+        """Note something that no event tells, and write it at once."""
+        self._waiting.append(JournalEntry(self._clock.now(), kind, detail=detail))
+        self.flush()
+
     def tick(self) -> None:
         """Write what has gathered, and renew the lease, when it is time."""
         now = self._clock.now()
@@ -60,8 +66,11 @@ class RunJournal:
     def interrupted(self, signal_name: str, forwarded: bool) -> None:
         """Note a signal, and tell the user that tfguard waits for the calls in flight."""
         self._waiting.append(JournalEntry(self._clock.now(), SIGNAL, action=signal_name))
-        if forwarded:
+        if forwarded and not self._interrupted:
+            self._interrupted = True
             self._console.say(f"{signal_name}: the engine was interrupted once; waiting until its calls have settled")
+        elif forwarded:
+            self._console.say(f"{signal_name}: the engine was interrupted again; it leaves its calls to themselves")
         else:
             self._console.say(f"{signal_name}: the engine is settling already and is not interrupted again")
 

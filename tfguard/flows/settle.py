@@ -9,25 +9,31 @@ from pathlib import Path
 
 from tfguard.flows.context import StackContext
 from tfguard.flows.errored import read_errored_state, unpushed_errored_state
+from tfguard.flows.removals import note_removals
 from tfguard.flows.run_folder import discard_run_folder
-from tfguard.flows.verify import Run, provider_from_record, verify
+from tfguard.flows.verify import Run, Verdict, provider_from_record, verify, without_secrets
 from tfguard.model.disposition import Disposition
 from tfguard.model.evidence import Evidence, EvidenceKind
 from tfguard.model.operation import ErroredState, JournalEntry, Operation, OperationStatus, Result, Step, StreamHealth
 from tfguard.model.plan import ProviderConfig
+from tfguard.model.state import StateSnapshot
 from tfguard.reconcile.findings import decisions_since
+from tfguard.reconcile.look import listings_for
 from tfguard.reconcile.progress import SIGNAL, Progress, journal_entry
+from tfguard.reconcile.repairs import compare, is_repair
 
 
 @dataclass(frozen=True, slots=True)
 class Settling:
     """How to settle: `arguments` are the engine's `-var` and `-var-file`, needed where its own read is asked for.
 
-    With `patient` the consistency grace is waited out where waiting can still settle something.
+    With `patient` the consistency grace is waited out where waiting can still settle something. `elsewhere` are further
+    state files: what one of them has is not lost.
     """
 
     patient: bool = True
     arguments: tuple[str, ...] = ()
+    elsewhere: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +52,17 @@ def settle(context: StackContext, operation: Operation, how: Settling) -> Operat
     """
     story = _story(context, operation)
     result = operation.result or _ended_alone(context, operation, story)
-    errored = unpushed_errored_state(context, operation, context.read_state(operation))
-    run = _run(context, operation, result, story, how, errored)
-    verdict = verify(run, context.around, how.patient)
+    state = context.read_state(operation)
+    errored = unpushed_errored_state(context, operation, state)
+    told, asked = _compared(context, operation, result.steps, state, how)
+    if asked or not is_repair(operation.intent):
+        verdict = verify(_run(context, operation, asked, result, story, how, errored), context.around, how.patient)
+    else:
+        verdict = Verdict((), _lasting_gaps(result), state)
+    note_removals(context, operation, verdict.steps)
     settled = replace(
         result,
-        steps=_decided(_keep(operation.steps, verdict.steps), operation, context),
+        steps=_decided(_keep(operation.steps, (*told, *verdict.steps)), operation, context),
         gaps=verdict.gaps,
         lineage=verdict.state.lineage or result.lineage,
         serial_after=verdict.state.serial if verdict.state.lineage else result.serial_after,
@@ -132,25 +143,45 @@ def _ended_alone(context: StackContext, operation: Operation, story: _Story) -> 
     )
 
 
+def _compared(
+    context: StackContext, operation: Operation, steps: Sequence[Step], state: StateSnapshot, how: Settling
+) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    """The steps that the states conclude, and those to look up. An apply's own steps all have to be looked up."""
+    if not is_repair(operation.intent):
+        return (), tuple(steps)
+    compared = compare(operation.intent, steps, state, _elsewhere(context, how), context.around.catalog)
+    return without_secrets(compared.told, state.secrets), compared.lost
+
+
+def _lasting_gaps(result: Result) -> tuple[str, ...]:
+    """What no later look can make good: a state that could not be read before the command changed it."""
+    return () if result.steps else result.gaps
+
+
+def _elsewhere(context: StackContext, how: Settling) -> tuple[StateSnapshot, ...]:
+    return (*context.other_states(), *(context.engine.read_state_file(path) for path in how.elsewhere))
+
+
 def _run(
     context: StackContext,
     operation: Operation,
+    steps: Sequence[Step],
     result: Result,
     story: _Story,
     how: Settling,
     errored: ErroredState | None,
 ) -> Run:
     return Run(
-        steps=tuple(replace(step, outcome=None, observed=(), evidence=()) for step in result.steps),
+        steps=tuple(replace(step, outcome=None, observed=(), evidence=()) for step in steps),
         baseline=operation.intent.baseline,
-        providers=_providers(context, operation, how),
+        providers=_providers(context, operation, steps, how),
         failures=story.progress.failures,
         open_creates=story.progress.open_creates,
         started_at=operation.intent.started_at,
         quiet_since=max(result.ended_at, story.progress.last_at or result.ended_at),
         stream_whole=story.health.whole,
         read_state=lambda: context.read_state(operation),
-        read_known=context.other_states,
+        read_known=lambda: _elsewhere(context, how),
         errored=read_errored_state(context, operation.id, errored) if errored else None,
         probe=lambda step, import_id: context.engine.probe_import(step.address, import_id, _arguments(operation, how)),
     )
@@ -161,16 +192,25 @@ def _arguments(operation: Operation, how: Settling) -> tuple[str, ...]:
     return (*(f"-var-file={name}" for name in operation.intent.var_files), *how.arguments)
 
 
-def _providers(context: StackContext, operation: Operation, how: Settling) -> Mapping[str, ProviderConfig]:
-    """The provider configurations of the run; one that could not be kept whole is read from the configuration again."""
-    used = {step.provider_key for step in operation.steps}
+def _providers(
+    context: StackContext, operation: Operation, steps: Sequence[Step], how: Settling
+) -> Mapping[str, ProviderConfig]:
+    """The provider configurations of the run; where the record has none, or not all of one, the configuration is read.
+
+    A repair has no plan to take them from, and may be the first command that is recorded for a stack. Where even the
+    configuration tells nothing, nobody knows the region, and a list there is a gap.
+    """
+    used = {step.provider_key: step.provider for step in steps if listings_for(step, context.around.catalog)}
     recorded = {provider.key: provider_from_record(provider) for provider in operation.intent.providers}
-    if not any(provider.partial and provider.key in used for provider in operation.intent.providers):
+    partial = {provider.key for provider in operation.intent.providers if provider.partial}
+    unrecorded = is_repair(operation.intent) and not recorded
+    if not used or not (used.keys() & partial or unrecorded):
         return recorded
     plan = context.plan_now(_arguments(operation, how))
     if isinstance(plan, str):
-        context.console.warn(f"the provider's credentials in the configuration cannot be read again: {plan}")
-        return recorded
+        context.console.warn(f"the provider's settings in the configuration cannot be read: {plan}")
+        nowhere = {key: ProviderConfig(key, source, {}, frozenset({"region"})) for key, source in used.items()}
+        return {**nowhere, **recorded} if unrecorded else recorded
     return {**recorded, **plan.providers}
 
 
@@ -184,7 +224,7 @@ def _kept(old: Step | None, new: Step) -> Step:
     if old is None:
         return new
     decided = {seen.finding_id for seen in old.observed}
-    if all(seen.finding_id in decided for seen in new.observed if seen.finding_id):
+    if new.disposition is None and all(seen.finding_id in decided for seen in new.observed if seen.finding_id):
         new = replace(new, disposition=old.disposition)  # a decision is about what was seen then, and nothing else
     gone = [seen.import_id for seen in old.observed if seen.import_id not in {now.import_id for now in new.observed}]
     if not gone:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tfguard.errors import InputError, TfguardError
 from tfguard.flows.context import StackContext
 from tfguard.flows.errored import unpushed_errored_state
+from tfguard.flows.removals import note_removals
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.verify import Run, Verdict, verify
 from tfguard.model.evidence import Evidence, EvidenceKind
@@ -66,9 +67,9 @@ def _first_result(context: StackContext, ran: Ran) -> Result:
     failure = ran.journal.progress.first_failure
     return Result(
         operation_id=ran.intent.operation_id,
-        status=_status(ran.ended),
+        status=status_of(ran.ended),
         ended_at=context.clock.now(),
-        steps=_all_unknown(ran.told, "not looked up yet"),
+        steps=all_unknown(ran.told, "not looked up yet"),
         exit_code=ran.ended.exit.exit_code,
         signal=ran.ended.exit.signal,
         error=failure.detail if failure else None,
@@ -81,7 +82,7 @@ def _concluded(context: StackContext, ran: Ran, operation: Operation, result: Re
         after = context.read_state(operation)
     except InputError as error:
         context.console.warn(error.what)
-        steps = _all_unknown(ran.told, "the state cannot be read, so nothing can be told from it")
+        steps = all_unknown(ran.told, "the state cannot be read, so nothing can be told from it")
         return _finished(context, operation, replace(result, steps=steps, gaps=(error.what,)))
     errored = unpushed_errored_state(context, operation, after)
     result = replace(result, errored_state=errored, lineage=after.lineage, serial_after=after.serial)
@@ -90,6 +91,7 @@ def _concluded(context: StackContext, ran: Ran, operation: Operation, result: Re
         return _finished(context, operation, replace(result, steps=_by_state_alone(ran.told, after), gaps=gaps))
     run = _run(context, ran, result, operation)
     looked = _with(result, verify(run, context.around, patient=False))
+    note_removals(context, operation, looked.steps)
     exited = ran.ended.exit
     if looked.open and not exited.interrupted and exited.signal is None:
         # Kept while waiting: a pipeline that loses patience must find what is known so far.
@@ -108,14 +110,15 @@ def _with(result: Result, verdict: Verdict) -> Result:
     return replace(result, steps=verdict.steps, gaps=verdict.gaps)
 
 
-def _all_unknown(steps: tuple[Step, ...], why: str) -> tuple[Step, ...]:
+def all_unknown(steps: tuple[Step, ...], why: str) -> tuple[Step, ...]:
+    """The steps before anybody has looked, with the reason why nothing is known of them."""
     evidence = (Evidence(EvidenceKind.GAP, why),)
     return tuple(replace(step, outcome=Outcome.UNKNOWN, evidence=evidence) for step in steps)
 
 
 def _by_state_alone(steps: tuple[Step, ...], after: StateSnapshot) -> tuple[Step, ...]:
     """What is in state is recorded; the rest was not looked for, and is unknown."""
-    unlooked = _all_unknown(steps, "not looked up (--no-verify)")
+    unlooked = all_unknown(steps, "not looked up (--no-verify)")
     return tuple(recorded(step, held) if (held := after.at(step.address)) else step for step in unlooked)
 
 
@@ -139,7 +142,8 @@ def _run(context: StackContext, ran: Ran, result: Result, operation: Operation) 
     )
 
 
-def _status(ended: ApplyExit) -> OperationStatus:
+def status_of(ended: ApplyExit) -> OperationStatus:
+    """What a run's end makes of its operation."""
     if ended.exit.exit_code == 0:
         return OperationStatus.OK
     if ended.exit.signal in _DEADLY_SIGNALS:

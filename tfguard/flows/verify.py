@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from tfguard.reconcile.look import ListingKey, Look, listings_for
 from tfguard.reconcile.outcomes import conclude
 
 _AT_ONCE = 8
+_LISTENS_EVERY = 0.1
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 10.0
 _MOST_PROBES = 5
@@ -124,6 +126,7 @@ class Looking:
     """Lists in the background, so that a question to the user and the lists take their time together."""
 
     def __init__(self, around: Surroundings, keys: Mapping[ListingKey, ProviderConfig]) -> None:
+        self._clock = around.clock
         self._pool = ThreadPoolExecutor(max_workers=_AT_ONCE, thread_name_prefix="tfguard-list")
         self._futures: dict[ListingKey, Future[Listing]] = {
             key: self._pool.submit(around.inventory.list, key[0], provider, key[2] or None)
@@ -135,16 +138,25 @@ class Looking:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def result(self, seconds: float | None = None) -> Mapping[ListingKey, Listing]:
-        """The listings; one that is not there after `seconds` is a gap."""
-        wait(self._futures.values(), timeout=seconds)
+        """The listings; one that is not there after `seconds`, or when the user interrupts meanwhile, is a gap."""
+        asked = time.monotonic()
+        # A look that begins after an interrupt is there to settle it, and goes to its end.
+        settles = self._clock.interrupted
+        why = f"the list took longer than {seconds} s"
+        waiting = set(self._futures.values())
+        while waiting and (seconds is None or time.monotonic() - asked < seconds):
+            if self._clock.interrupted and not settles:
+                why = "the look was interrupted"
+                break
+            waiting = wait(waiting, timeout=_LISTENS_EVERY).not_done
         self.cancel()
-        return {key: _answer(key, future, seconds) for key, future in self._futures.items()}
+        return {key: _answer(key, future, why) for key, future in self._futures.items()}
 
 
-def _answer(key: ListingKey, future: Future[Listing], seconds: float | None) -> Listing:
+def _answer(key: ListingKey, future: Future[Listing], why_not: str) -> Listing:
     scope = Scope("", None, key[2], key[1])
     if not future.done() or future.cancelled():
-        return Listing(key[0], scope, (), Gap(f"{key[1]} {key[0]}", f"the list took longer than {seconds} s"))
+        return Listing(key[0], scope, (), Gap(f"{key[1]} {key[0]}", why_not))
     if defect := future.exception():
         # A list that breaks is an incomplete look like any other (rule 12), and no reason to lose the outcome.
         return Listing(key[0], scope, (), Gap(f"{key[1]} {key[0]}", f"the list failed: {type(defect).__name__}"))
@@ -298,7 +310,7 @@ def _look_once(run: Run, around: Surroundings, asked_at: datetime) -> Verdict:
     gaps = {f"{one.gap.scope}: {one.gap.reason}" for one in answers if one.gap}
     if unlisted := _unlisted_types(run.steps, around):
         gaps.add(f"{', '.join(unlisted)}: not in the catalogue, so a second object would go unseen")
-    return Verdict(_without_secrets(steps, run.secrets), tuple(sorted(gaps)), state)
+    return Verdict(without_secrets(steps, run.secrets), tuple(sorted(gaps)), state)
 
 
 def _unlisted_types(steps: Iterable[Step], around: Surroundings) -> list[str]:
@@ -370,7 +382,8 @@ def _detailed(found: CloudObject, provider: ProviderConfig, around: Surroundings
         return found
 
 
-def _without_secrets(steps: Sequence[Step], secrets: frozenset[str] | None) -> tuple[Step, ...]:
+def without_secrets(steps: Sequence[Step], secrets: frozenset[str] | None) -> tuple[Step, ...]:
+    """The steps as they may be kept: without what carries one of these values; None when the values are not known."""
     if secrets is not None:
         return tuple(_without_marked(step, secrets) for step in steps)
     withheld: dict[str, set[str]] = {}

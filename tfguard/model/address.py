@@ -35,3 +35,18 @@ def without_instance_key(address: str) -> str:
         return address
     match = re.search(r'\[(?:"(?:[^"\\]|\\.)*"|\d+)\]$', address)
     return address[: match.start()] if match else address
+
+
+def resource_type(address: str) -> str:
+    """The type in an address: `module.net["a"].aws_vpc.main[0]` is an `aws_vpc`. Empty for a module's own address."""
+    position = 0
+    while match := _MODULE_STEP.match(address, position):
+        position = match.end()
+    kind, dot, _ = address[position:].partition(".")
+    return kind if dot and kind != "module" else ""
+
+
+def lies_below(address: str, named: str) -> bool:
+    """Whether `named`, an instance, a resource or a module as a person writes it, stands for `address` too."""
+    is_module = named.startswith("module.") and not resource_type(named)
+    return address == named or address.startswith(f"{named}[") or (is_module and address.startswith(f"{named}."))

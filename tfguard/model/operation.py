@@ -64,13 +64,15 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who started an operation."""
+    """Who started an operation: a user of a machine, and in CI the job, and whoever triggered it (`ci_actor`)."""
 
     user: str
     host: str
     ci_url: str | None = None
     ci_commit: str | None = None
     ci_job: str | None = None
+    ci_actor: str | None = None
+    ci_system: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,8 @@ class RecordedProvider:
 class Intent:
     """What is written before the engine may change anything. Written once, never changed.
 
-    `state_out` is the file that `-state-out` sends the new state to, where that is not the stack's own.
+    `state_out` is the file that `-state-out` sends the new state to, where that is not the stack's own. `operands` are
+    what a repair (`state mv SOURCE DESTINATION`) was called with, beside its flags.
     """
 
     operation_id: str
@@ -201,6 +204,7 @@ class Intent:
     state_out: str | None = None
     on_gap_reason: str | None = None
     adopts: tuple[str, ...] = ()
+    operands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

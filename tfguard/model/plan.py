@@ -59,6 +59,7 @@ class PlannedChange:
     desired: Mapping[str, str] = field(default_factory=dict)
     before: Mapping[str, str] = field(default_factory=dict)
     deposed: str | None = None
+    create_first: bool = False
     importing: str | None = None
     previous_address: str | None = None
     region: str | None = None
@@ -71,7 +72,9 @@ class Plan:
 
     `secrets` are the values that the plan marks as sensitive; in memory only, to keep copies of them out of the record.
     `applyable` is the engine's own word on whether applying changes anything, the state included; None where an engine
-    does not say it (before Terraform 1.8, and OpenTofu). `drifted` tells that objects have changed outside.
+    does not say it (before Terraform 1.8, and OpenTofu). `drifted` tells that objects have changed outside, and
+    `reads` that a data source is left to be read by the apply. `unkept` are the variables whose values no plan keeps
+    (ephemeral ones), so that the apply needs them again.
     """
 
     engine_version: str
@@ -82,15 +85,21 @@ class Plan:
     errored: bool = False
     applyable: bool | None = None
     drifted: bool = False
+    reads: bool = False
+    unkept: frozenset[str] = frozenset()
 
-    @property
-    def trivial(self) -> bool:
-        """Whether applying it would change nothing, so that the engine does not ask."""
+    def asks_nothing(self, refresh_only: bool) -> bool:
+        """Whether applying it would change nothing, so that the engine does not ask.
+
+        Where it does not say so, its own rule is followed: changes outside count for a `refresh_only` plan alone.
+        """
         if self.applyable is not None:
             return not self.applyable
-        return not (self.changing or self.changes_outputs or self.drifted)
+        moved = any(change.previous_address for change in self.changes)
+        changes = bool(self.changing) or moved or self.changes_outputs or self.reads
+        return self.errored or not (changes or (refresh_only and self.drifted))
 
     @property
     def changing(self) -> tuple[PlannedChange, ...]:
         """The changes that do something to an object or to the state."""
-        return tuple(c for c in self.changes if c.action not in (Action.NOOP, Action.READ) or c.importing)
+        return tuple(c for c in self.changes if c.action not in (Action.NOOP, Action.READ) or c.importing is not None)

@@ -11,6 +11,7 @@ class StateInstance:
     """One object that a state knows. `identity` holds catalogue identity attributes only.
 
     `provider` is the provider's source, `provider_key` its configuration as a plan names it (`aws`, `aws.eu`).
+    `withheld` names the identity attributes that are marked sensitive, and therefore not in `identity`.
     """
 
     address: str
@@ -20,16 +21,21 @@ class StateInstance:
     identity: Mapping[str, str] = field(default_factory=dict)
     tainted: bool = False
     deposed: str | None = None
+    withheld: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class StateSnapshot:
-    """A state at one moment. `lineage` is empty for a state that does not exist yet."""
+    """A state at one moment. `lineage` is empty for a state that does not exist yet.
+
+    `secrets` are the values that it marks as sensitive; in memory only, to keep copies of them out of the record.
+    """
 
     lineage: str
     serial: int
     instances: tuple[StateInstance, ...] = ()
     outputs: tuple[str, ...] = ()
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
     @property
     def addresses(self) -> frozenset[str]:

@@ -10,7 +10,6 @@ from tfguard.catalog.loader import Catalog
 from tfguard.model.failure import Failure
 from tfguard.model.inventory import UNKNOWN_REGION, Gap, Listing, Scope
 from tfguard.model.operation import BaselineEntry, Step, StepStatus
-from tfguard.model.plan import Action
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import ImportProbe
 from tfguard.reconcile.matching import Window
@@ -22,7 +21,7 @@ ListingKey = tuple[str, str, str]
 def listings_for(step: Step, catalog: Catalog) -> tuple[ListingKey, ...]:
     """The listings that a conclusion about this step needs: its own type's, or its parent's where it has none."""
     kind = catalog.get(step.type)
-    if kind is None or step.action is Action.FORGET:
+    if kind is None:
         return ()
     if kind.list is not None:
         return (listing_key(step),)

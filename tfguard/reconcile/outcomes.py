@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from tfguard.catalog.loader import Catalog
 from tfguard.catalog.types import ResourceType
-from tfguard.model.disposition import DispositionKind
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.failure import FailureKind
 from tfguard.model.inventory import CloudObject, Listing
@@ -32,7 +31,16 @@ from tfguard.reconcile.marks import (
 )
 from tfguard.reconcile.matching import Match, same_object
 from tfguard.reconcile.probing import by_probe, with_probe
-from tfguard.reconcile.removals import child_of_parent, deleted, held_for_delete, lagging, left_over, still_listed
+from tfguard.reconcile.removals import (
+    child_of_parent,
+    deleted,
+    dropped,
+    forgotten,
+    held_for_delete,
+    lagging,
+    left_over,
+    still_listed,
+)
 
 
 def conclude(steps: Sequence[Step], look: Look, catalog: Catalog) -> tuple[Step, ...]:
@@ -46,7 +54,9 @@ def _conclude(step: Step, look: Look, catalog: Catalog, claims: Claims) -> Step:
         step = replace(step, status=StepStatus.ERROR)  # attempted and not finished
     held = look.state.at(step.address)
     if step.action is Action.FORGET:
-        return _forgotten(step, held)
+        return forgotten(step, look, catalog, held)
+    if step.action is Action.NOOP and held is None:
+        return dropped(step, look, catalog)
     if step.action is Action.DELETE:
         return deleted(step, look, catalog, held_for_delete(step, held, look, catalog))
     if held is not None:
@@ -57,15 +67,6 @@ def _conclude(step: Step, look: Look, catalog: Catalog, claims: Claims) -> Step:
     if not step.action.creates:
         return deleted(step, look, catalog, held)
     return _missing(step, look, catalog, claims)
-
-
-def _forgotten(step: Step, held: StateInstance | None) -> Step:
-    """A `removed` block: the object stays at the provider on purpose, which is a decision and no finding."""
-    if held is not None:
-        return recorded(step, held)
-    evidence = (Evidence(EvidenceKind.REMOVED_FROM_STATE, "the configuration gave it up; it was left as it is"),)
-    kept = DispositionKind.RETAIN.value
-    return replace(step, status=StepStatus.RETAINED, outcome=Outcome.ORPHANED, disposition=kept, evidence=evidence)
 
 
 def _held(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tfguard.catalog.loader import Catalog
 from tfguard.catalog.types import ResourceType
+from tfguard.model.disposition import DispositionKind
 from tfguard.model.evidence import Evidence, EvidenceKind
 from tfguard.model.inventory import CloudObject
 from tfguard.model.operation import Outcome, Step, StepStatus
@@ -29,7 +30,7 @@ def deleted(step: Step, look: Look, catalog: Catalog, held: StateInstance | None
         return child_of_parent(step, look, kind)
     if listing is None or kind is None:
         if step.status is StepStatus.OK:
-            return gone(step, EvidenceKind.ENGINE_EVENT, "the engine deleted it; the catalogue cannot list the type")
+            return gone(step, EvidenceKind.ENGINE_EVENT, f"{_by_engine(step)}; the catalogue cannot list the type")
         return unknown_unless_seen(step, EvidenceKind.NOT_LOOKED_FOR, f"the catalogue cannot list {step.type}")
     if (left := still_listed(step, look, catalog)) is not None:
         return left_over(step, left, look)
@@ -41,9 +42,44 @@ def deleted(step: Step, look: Look, catalog: Catalog, held: StateInstance | None
         )
     if not tells_apart(kind, step.before):
         if step.status is StepStatus.OK:
-            return gone(step, EvidenceKind.ENGINE_EVENT, "the engine deleted it; its name may not be kept")
+            return gone(step, EvidenceKind.ENGINE_EVENT, f"{_by_engine(step)}; its name may not be kept")
         return unknown_unless_seen(step, EvidenceKind.NOT_LOOKED_FOR, "which object this is may not be kept")
     return gone(step, EvidenceKind.NOT_LISTED, f"not among the {len(listing.objects)} objects in {listing.scope}")
+
+
+def _by_engine(step: Step) -> str:
+    return "the engine deleted it" if step.action.deletes else "the engine's own read did not find it"
+
+
+def forgotten(step: Step, look: Look, catalog: Catalog, held: StateInstance | None) -> Step:
+    """An object that left the state on purpose and stays at the provider: a decision, named with its finding.
+
+    That a list does not have it proves nothing here, since nobody waits for the list to catch up.
+    """
+    if held is not None:
+        return recorded(step, held)
+    if catalog.state_only(step.provider):
+        return gone(step, EvidenceKind.NOT_LISTED, "this provider keeps objects in the state alone")
+    evidence = [Evidence(EvidenceKind.REMOVED_FROM_STATE, "it was given up on purpose, and left as it is")]
+    left = still_listed(step, look, catalog)
+    listing, kind = look.listing(listing_key(step)), catalog.get(step.type)
+    looked = listing is not None and listing.gap is None and kind is not None and tells_apart(kind, step.before)
+    if left is None and looked and listing is not None:
+        evidence.append(Evidence(EvidenceKind.NOT_LISTED, f"not among the objects in {listing.scope} now"))
+    return replace(
+        step,
+        status=StepStatus.RETAINED,
+        outcome=Outcome.UNKNOWN if left is None and looked else Outcome.ORPHANED,
+        disposition=DispositionKind.RETAIN.value,
+        observed=(leftover(step, left),) if left else (),
+        evidence=tuple(evidence),
+    )
+
+
+def dropped(step: Step, look: Look, catalog: Catalog) -> Step:
+    """An object that a refresh or another state dropped from the state, though nobody asked for that."""
+    found = deleted(step, look, catalog, None)
+    return replace(found, status=StepStatus.ABSENT) if found.outcome is Outcome.ABSENT else found
 
 
 def held_for_delete(step: Step, held: StateInstance | None, look: Look, catalog: Catalog) -> StateInstance | None:
@@ -66,7 +102,8 @@ def left_over(step: Step, left: CloudObject, look: Look) -> Step:
 
 def lagging(step: Step, look: Look) -> Step:
     """Deleted as the engine says, and still listed within the grace: a list may be late."""
-    detail = f"deleted, and still listed; that proves a leftover from {look.grace_ends:%H:%M:%SZ} on"
+    what = "deleted" if step.action.deletes else "out of the state"
+    detail = f"{what}, and still listed; that proves a leftover from {look.grace_ends:%H:%M:%SZ} on"
     return unknown_unless_seen(step, EvidenceKind.ENGINE_EVENT, detail)
 
 

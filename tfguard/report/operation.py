@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tfguard.model.operation import ObservedObject, Operation, OperationStatus, Outcome, Step
+from tfguard.model.operation import Actor, ObservedObject, Operation, OperationStatus, Outcome, Step
 from tfguard.report.paint import Paint
 
 _LOUD = {
@@ -40,11 +40,13 @@ def status_text(operation: Operation, status: OperationStatus, next_actions: Seq
         f"  started  {intent.started_at:%Y-%m-%d %H:%M:%SZ}"
         + (f", ended {result.ended_at:%H:%M:%SZ}" if result else ""),
     ]
+    if intent.actor.ci_system:
+        lines.append(f"  ci       {_ci(intent.actor)}")
     if result and result.exit_code is not None:
         lines.append(f"  engine   {intent.engine.name} {intent.engine.version}, exit code {result.exit_code}")
     if result and result.error:
         lines.append(f"  failure  {result.error}")
-    lines += [line for step in _worst_first(operation.steps) for line in step_lines(step, paint)]
+    lines += [line for step in worst_first(operation.steps) for line in step_lines(step, paint)]
     if result and result.errored_state and not result.errored_state.pushed:
         lines.append(paint(f"  {result.errored_state.path} holds a state that was not saved", "red", "bold"))
     lines += [paint(f"  not complete: {gap}", "yellow") for gap in (result.gaps if result else ())]
@@ -52,9 +54,16 @@ def status_text(operation: Operation, status: OperationStatus, next_actions: Seq
     return "\n".join(lines) + "\n"
 
 
+def _ci(actor: Actor) -> str:
+    told = (actor.ci_url or actor.ci_job, actor.ci_commit and f"commit {actor.ci_commit}")
+    who = f"{actor.ci_system}, started by {actor.ci_actor}" if actor.ci_actor else actor.ci_system
+    return ", ".join(part for part in (who, *told) if part)
+
+
 def summary_lines(operation: Operation, next_actions: Sequence[str], paint: Paint) -> Iterator[str]:
     """What to say after a run: nothing when all is in state, else each thing that is not, and what to do."""
-    loud = [step for step in _worst_first(operation.steps) if step.open or step.outcome is Outcome.TAINTED]
+    marked = Outcome.TAINTED if operation.intent.command != "taint" else None  # which is what the user asked for
+    loud = [step for step in worst_first(operation.steps) if step.open or (marked and step.outcome is marked)]
     for step in loud:
         yield from (line.removeprefix("  ") for line in step_lines(step, paint))
     result = operation.result
@@ -73,7 +82,8 @@ def summary_lines(operation: Operation, next_actions: Sequence[str], paint: Pain
         yield paint(f"THE STATE WAS NOT SAVED: it is in {result.errored_state.path}{where}", "red", "bold")
 
 
-def _worst_first(steps: Sequence[Step]) -> list[Step]:
+def worst_first(steps: Sequence[Step]) -> list[Step]:
+    """The steps, those that need somebody's attention before the others."""
     order = list(_LOUD)
     return sorted(steps, key=lambda step: order.index(step.outcome) if step.outcome else -1)
 
@@ -81,7 +91,8 @@ def _worst_first(steps: Sequence[Step]) -> list[Step]:
 def step_lines(step: Step, paint: Paint) -> Iterator[str]:
     """A step: address and outcome, its objects, and why."""
     outcome = step.outcome
-    word = paint(outcome.value, *_LOUD[outcome]) if outcome else "not looked up yet"
+    no_outcome = "not done" if step.evidence else "not looked up yet"
+    word = paint(outcome.value, *_LOUD[outcome]) if outcome else no_outcome
     decided = f", {step.disposition}" if step.disposition else ""
     meaning = f" ({_MEANING[outcome]})" if outcome else ""
     which = f" (deposed object {step.deposed})" if step.deposed else ""
@@ -113,6 +124,6 @@ def history_line(operation: Operation, status: OperationStatus) -> str:
     intent = operation.intent
     how = "open" if operation.open else "settled"
     return (
-        f"{operation.id}  {intent.started_at:%Y-%m-%d %H:%M:%SZ}  {intent.command:<8} {status.value:<12} {how:<8} "
+        f"{operation.id}  {intent.started_at:%Y-%m-%d %H:%M:%SZ}  {intent.command:<22} {status.value:<12} {how:<8} "
         f"{intent.actor.user}@{intent.actor.host}"
     )

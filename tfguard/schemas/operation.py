@@ -77,7 +77,13 @@ def _engine(operation: Operation) -> Mapping[str, object]:
 
 def _actor(operation: Operation) -> Mapping[str, object]:
     actor = operation.intent.actor
-    ci = {"url": actor.ci_url, "commit": actor.ci_commit, "job": actor.ci_job}
+    ci = {
+        "url": actor.ci_url,
+        "commit": actor.ci_commit,
+        "job": actor.ci_job,
+        "actor": actor.ci_actor,
+        "system": actor.ci_system,
+    }
     return {"user": actor.user, "host": actor.host, "ci": ci}
 
 

@@ -1,0 +1,84 @@
+"""Which lock lies on the state, from its note or from the engine's words."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tfguard.engine.locks import local_lock, met_lock
+from tfguard.engine.queries import Answer
+from tfguard.model.lock import StateLock
+
+S3 = """
+Error: Error acquiring the state lock
+
+Error message: operation error S3: PutObject, https response error
+StatusCode: 412, PreconditionFailed: At least one of the pre-conditions you
+specified did not hold
+Lock Info:
+  ID:        1111
+  Path:      state/net/terraform.tfstate
+  Operation: OperationTypeApply
+  Who:       runner@build-7
+  Version:   1.11.4
+  Created:   2026-11-29 21:05:38.62956214 +0000 UTC
+  Info:
+
+"""
+HTTP = """
+Error: Error acquiring the state lock
+
+Error message: HTTP remote state already locked:
+ID=2222
+Lock Info:
+  ID:        3333
+  Path:
+  Operation: untaint
+  Who:       me@here
+  Version:   1.11.4
+  Created:   2026-11-29 21:05:38 +0000 UTC
+  Info:
+"""
+MADE = datetime(2026, 11, 29, 21, 5, 38, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("frame", ["", "│ "])
+def test_the_note_of_a_lock_is_read_from_what_the_engine_says(frame: str) -> None:
+    said = "".join(f"{frame}{line}\n" for line in S3.splitlines())
+    assert met_lock(lambda *_: Answer(1, "", said)) == StateLock("1111", "OperationTypeApply", "runner@build-7", MADE)
+
+
+def test_a_note_of_the_very_try_is_not_taken_for_the_holders() -> None:
+    assert met_lock(lambda *_: Answer(1, "", HTTP)) == StateLock("2222")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(0, "", S3),
+        Answer(1, "", "Error: No valid credential sources found"),
+        Answer(1, "", "Error: Error acquiring the state lock\n\nError message: network unreachable\n"),
+    ],
+)
+def test_without_a_note_there_is_no_lock_to_speak_of(answer: Answer) -> None:
+    assert met_lock(lambda *_: answer) is None
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", "{}"])
+def test_a_local_lock_without_a_readable_note_is_none(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / ".terraform.tfstate.lock.info").write_text(content)
+    assert local_lock(tmp_path / "terraform.tfstate") is None
+
+
+def test_a_note_that_outlived_its_engine_has_no_process(tmp_path: Path) -> None:
+    note = {"ID": "4444", "Operation": "OperationTypeApply", "Who": "me@here", "Created": "2026-11-29T21:05:38.1Z"}
+    (tmp_path / ".terraform.tfstate.lock.info").write_text(json.dumps(note))
+    state = tmp_path / "terraform.tfstate"
+    wanted = StateLock("4444", "OperationTypeApply", "me@here", MADE, None, process_known=True)
+    assert local_lock(state) == wanted
+    state.write_text("{}")
+    assert local_lock(state) == wanted

@@ -1,0 +1,45 @@
+"""The engine's own words about a command line that it does not take, asked for where nothing can come of it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from tfguard.engine.interrupts import SignalGate
+from tfguard.engine.process import Following, Launch, run_followed
+from tfguard.engine.queries import CLI_ARGUMENT_VARIABLES, Answer
+from tfguard.engine.terminal import columns_of
+
+NO_CONFIGURATION: Final = "No configuration files"
+_SCRUBBED: Final = (CLI_ARGUMENT_VARIABLES, "TF_WORKSPACE", "TF_DATA_DIR")
+
+
+def refusal(
+    binary: Path, command: str, arguments: Sequence[str], environ: Mapping[str, str], gate: SignalGate
+) -> Answer | None:
+    """What `command` with these arguments says in an empty folder, without an approval; None when it goes on there.
+
+    An engine that takes the arguments after all finds no configuration, no state and no backend, and nobody who says
+    yes. Not asked when an argument could be the path of a plan file, which would bring all of them along.
+    """
+    if any(os.sep in word for word in arguments if not word.startswith("-")):
+        return None
+    words = [word for word in arguments if word.lstrip("-").partition("=")[0] != "auto-approve"]
+    scrubbed = {name: value for name, value in environ.items() if not name.startswith(_SCRUBBED)}
+    out, err = bytearray(), bytearray()
+    with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
+        empty = Path(folder) / "empty"
+        empty.mkdir()
+        launch = Launch(
+            [str(binary), f"-chdir={empty}", command, *words],
+            scrubbed,
+            Path(folder),
+            "refusal",
+            columns=(columns_of(1), columns_of(2)),
+        )
+        ended = run_followed(launch, gate, Following(out.extend, err.extend))
+    answer = Answer(ended.exit_code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+    return answer if answer.exit_code == 1 else None
