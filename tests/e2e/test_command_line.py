@@ -129,57 +129,139 @@ def test_options_mean_what_they_mean_to_terraform(both: Both, arguments: tuple[s
     assert both("apply", "-no-color", *arguments, stdin="yes\n").returncode == 0
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("apply", "-no-color", "-var", "who"),
-        ("apply", "-no-color", "-json"),
-        ("apply", "-help"),
-        ("destroy", "-h"),
-        ("nonsense",),
-    ],
-    ids=" ".join,
-)
+REFUSED = [
+    ("apply", "-no-color", "-var", "who"),
+    ("apply", "-no-color", "-json"),
+    ("nonsense",),
+    ("apply", "-out=x", "-auto-approve"),
+    ("apply", "-no-color", "-auto-approve", "-out", "x"),
+    ("apply", "-detailed-exitcode", "-auto-approve"),
+    ("apply", "-generate-config-out", "x", "-auto-approve"),
+    ("apply", "-json", "-auto-approve", "-out=x"),
+    ("destroy", "-destroy", "-auto-approve"),
+    ("destroy", "-refresh-only", "-auto-approve"),
+    ("destroy", "-auto-approve", "missing.plan"),
+    ("apply", "-auto-approve", "-var"),
+    ("apply", "-auto-approve", "-state"),
+    ("apply", "-auto-approve", "one", "two"),
+    ("apply", "-auto-approve", "-bogus"),
+    ("apply", "-bogus", "-auto-approve", "-no-color"),
+    ("apply", "-auto-approve", "-bogus", "one", "-no-color"),
+    ("apply", "-auto-approve", "-bogus=1", "-no-color", "one"),
+    ("apply", "-auto-approve", "--bogus", "--", "one"),
+    ("apply", "-auto-approve="),
+    ("apply", "-auto-approve=maybe"),
+    ("apply", "-auto-approve", "--no-color"),
+    ("apply", "-auto-approve", "-no-color=true"),
+    ("apply", "-auto-approve", "---no-color"),
+    ("apply", "-auto-approve", "-lock=perhaps"),
+    ("apply", "-auto-approve", "-parallelism=many"),
+    ("apply", "-auto-approve", "-lock-timeout=soon"),
+    ("apply", "-auto-approve", "-target=no!"),
+    ("apply", "-auto-approve", "-reason", "x"),
+    ("apply", "-auto-approve", "-help=false"),
+    ("-chdir=", "apply", "-auto-approve"),
+    ("-chdir", ".", "apply", "-auto-approve"),
+    ("-chdir=nowhere", "apply", "-auto-approve"),
+    ("-chdir=.", "-chdir=.", "apply", "-auto-approve"),
+    ("--chdir=.", "destroy", "-auto-approve"),
+    ("-bogus", "apply", "-auto-approve"),
+    ("-bogus",),
+    ("--", "apply", "-auto-approve"),
+    ("state rm", "terraform_data.a"),
+]
+
+
+@pytest.mark.parametrize("arguments", REFUSED, ids=" ".join)
 def test_what_terraform_refuses_is_refused_in_its_words_and_not_recorded(
-    both: Both, workdir: Path, arguments: tuple[str, ...]
-) -> None:
-    both(*arguments)
-    assert operations(workdir / "two") == []
-    assert not (workdir / "two" / "terraform.tfstate").exists()
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("apply", "-out=x", "-auto-approve"),
-        ("apply", "-detailed-exitcode", "-auto-approve"),
-        ("apply", "-generate-config-out", "x", "-auto-approve"),
-        ("destroy", "-destroy", "-auto-approve"),
-        ("destroy", "-refresh-only", "-auto-approve"),
-        ("apply", "-auto-approve", "-var"),
-        ("apply", "-auto-approve", "-state"),
-        ("apply", "-auto-approve", "one", "two"),
-    ],
-    ids=" ".join,
-)
-def test_what_terraform_refuses_and_its_plan_would_not_is_refused_too(
     plain_stack: StackFactory, tf: Run, tfguard: Run, arguments: tuple[str, ...]
 ) -> None:
     stack = plain_stack(CHAIN)
-    assert tf(*arguments, cwd=stack, check=False).returncode == 1
-    done = tfguard(*arguments, cwd=stack)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert len(done.stderr.splitlines()) == 2
+    real, ours = tf(*arguments, cwd=stack, check=False), tfguard(*arguments, cwd=stack)
+    assert (ours.returncode, ours.stderr) == (real.returncode, real.stderr)
+    assert same(ours.stdout) == same(real.stdout)
+    assert ours.returncode in (1, 127)
     assert operations(stack) == []
     assert not (stack / "terraform.tfstate").exists()
 
 
-def test_a_flag_that_nobody_knows_changes_nothing(plain_stack: StackFactory, tfguard: Run) -> None:
+@pytest.mark.parametrize(
+    "value", ["-bogus", "-out=x", "-var 'who", "-lock=maybe"], ids=["unknown", "plan's own", "quote", "no boolean"]
+)
+@pytest.mark.parametrize("name", ["TF_CLI_ARGS", "TF_CLI_ARGS_apply"])
+def test_what_terraform_refuses_of_the_environment_is_refused_in_its_words(
+    plain_stack: StackFactory, tf: Run, tfguard: Run, name: str, value: str
+) -> None:
     stack = plain_stack(CHAIN)
-    done = tfguard("apply", "-auto-approve", "-no-color", "-bogus", cwd=stack)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "flag provided but not defined: -bogus" in done.stderr
+    real, ours = (run("apply", "-auto-approve", cwd=stack, env={name: value}) for run in (unchecked(tf), tfguard))
+    assert (ours.returncode, ours.stdout, ours.stderr) == (real.returncode, real.stdout, real.stderr)
+    assert ours.returncode == 1
+    assert not (stack / "terraform.tfstate").exists()
+
+
+def unchecked(tf: Run) -> Run:
+    """The engine, whose exit code the caller looks at."""
+    return lambda *arguments, **settings: tf(*arguments, **settings, check=False)
+
+
+def test_an_engine_that_takes_what_should_be_refused_changes_nothing_either(
+    plain_stack: StackFactory, engine: Path, tfguard: Run, tmp_path: Path
+) -> None:
+    stack = plain_stack(CHAIN)
+    # An engine that overlooks what this one does not know: the rest of the line must not be an apply.
+    script = """
+    for word; do shift; case $word in -out*|-bogus*|--|-detailed*) ;; *) set -- "$@" "$word" ;; esac; done
+    exec "$ENGINE" "$@"
+    """
+    around = wrapper(tmp_path, engine, script)
+    for words in (("-out=x",), ("-bogus",), ("-detailed-exitcode",), ("-input=true", "-bogus", "--")):
+        for command in ("apply", "destroy"):
+            done = tfguard("--engine", str(around), command, "-auto-approve", *words, cwd=stack, stdin="yes\n")
+            assert done.returncode == 1
+            assert "tfguard does not know one of these options" in done.stderr
+    assert not (stack / "terraform.tfstate").exists()
     assert operations(stack) == []
+
+
+def test_flags_of_a_newer_engine_reach_the_command_that_has_them(
+    plain_stack: StackFactory, engine: Path, tfguard: Run, tmp_path: Path
+) -> None:
+    stack = plain_stack(CHAIN)
+    script = f"""
+    echo "$@" >> {tmp_path}/calls
+    case "$*" in
+      "apply -help") "$ENGINE" apply -help; echo '  -glow=colour  Shine.'; echo '  -hue=n  Tint.'; exit ;;
+      "plan -help") printf 'Usage:\n  -dim  Fade.\n\nOther Options:\n  -hue=n  Tint.\n  -sharp  No.\n'; exit ;;
+    esac
+    for word; do
+      shift; case $word in -dim|-glow|blue|-hue=*) ;; *) set -- "$@" "$word" ;; esac
+    done
+    exec "$ENGINE" "$@"
+    """
+    around = wrapper(tmp_path, engine, script)
+    done = tfguard("--engine", str(around), *APPLY, "-dim", "-glow", "blue", "-hue=7", cwd=stack)
+    assert (done.returncode, done.stderr) == (0, "")
+    calls = [line.split() for line in (tmp_path / "calls").read_text().splitlines()]
+    (plan,) = (words for words in calls if words[0] == "plan" and "-help" not in words)
+    (apply,) = (words for words in calls if words[0] == "apply" and "-help" not in words)
+    assert {"-dim", "-hue=7"} <= set(plan)
+    assert not {"-glow", "blue"} & set(plan)
+    assert {"-glow", "blue", "-hue=7"} <= set(apply)
+    assert "-dim" not in apply
+    assert apply.index("blue") == apply.index("-glow") + 1
+    assert intent(stack, operations(stack)[0])["argv"][-4:] == ["-dim", "-glow", "blue", "-hue=7"]
+    refused = tfguard("--engine", str(around), *APPLY, "-sharp", cwd=stack)
+    assert refused.returncode == 1
+    assert "flag provided but not defined: -sharp" in refused.stderr
+
+
+def test_a_stack_that_was_not_initialised_is_refused_in_terraforms_words(workdir: Path, tf: Run, tfguard: Run) -> None:
+    (workdir / "main.tf").write_text('terraform {\n  backend "local" {}\n}\n' + CHAIN)
+    for words in (("apply", "-auto-approve"), ("destroy", "-no-color"), ("plan",), ("apply", "-var", "who=x")):
+        real, ours = tf(*words, cwd=workdir, check=False), tfguard(*words, cwd=workdir)
+        assert (ours.returncode, ours.stdout, ours.stderr) == (real.returncode, real.stdout, real.stderr)
+        assert ours.returncode == 1
+    assert [path.name for path in workdir.iterdir()] == ["main.tf"]
 
 
 def test_a_failing_apply_prints_the_engines_error_and_gives_its_exit_code(both: Both, workdir: Path) -> None:
@@ -333,7 +415,7 @@ def test_chdir_works_from_elsewhere_and_is_named_in_the_advice(
 
 
 def test_chdir_to_nowhere_is_refused_and_makes_no_folder(tfguard: Run, workdir: Path) -> None:
-    for command in ("apply", "destroy", "status", "recover", "history", "plan"):
+    for command in ("apply", "destroy", "status", "recover", "history", "plan", "refresh", "taint"):
         done = tfguard("-chdir=nowhere", command, cwd=workdir)
         assert done.returncode == 1
         assert "nowhere" in done.stderr
@@ -351,12 +433,42 @@ def test_arguments_from_the_environment_count_once(both: Both, workdir: Path) ->
     assert both("apply", "-var", "who=other", env=bent).returncode == 0
 
 
-def test_arguments_from_the_environment_that_cannot_be_read_are_told(plain_stack: StackFactory, tfguard: Run) -> None:
+def test_arguments_from_the_environment_are_split_as_the_engine_splits_them(both: Both) -> None:
+    for value in ("-var 'who=a b'", '-var "who=a\\\\d"', "-var who=a\\ b;c", "-var=who='$x' 2>&1"):
+        done = both("apply", "-auto-approve", "-no-color", env={"TF_CLI_ARGS_apply": value})
+        assert done.returncode == 0
+
+
+@pytest.mark.parametrize("folder", ["elsewhere", "../beside"])
+def test_a_data_folder_is_meant_from_where_chdir_leads(
+    plain_stack: StackFactory, tf: Run, tfguard: Run, workdir: Path, folder: str
+) -> None:
+    stack = plain_stack('terraform {\n  backend "local" {\n    path = "there.tfstate"\n  }\n}\n' + CHAIN)
+    shutil.rmtree(stack / ".terraform")
+    env = {"TF_DATA_DIR": folder}
+    tf("-chdir=stack", "init", cwd=workdir, env=env)
+    assert tfguard("-chdir=stack", *APPLY, cwd=workdir, env=env).returncode == 0
+    assert (stack / "there.tfstate.tfguard" / "head.json").exists()
+    assert (stack / folder / "tfguard").is_dir()
+    assert not (stack / ".terraform").exists()
+    assert tfguard("-chdir=stack", "status", cwd=workdir, env=env).returncode == 0
+
+
+def test_the_record_lies_beside_the_state_that_init_was_told_of(
+    plain_stack: StackFactory, tf: Run, tfguard: Run
+) -> None:
     stack = plain_stack(CHAIN)
-    done = tfguard("apply", "-auto-approve", cwd=stack, env={"TF_CLI_ARGS_apply": "-var 'who"})
-    assert done.returncode == 1
-    assert "TF_CLI_ARGS" in done.stderr
-    assert len(done.stderr.splitlines()) == 2
+    (stack / "backend.tf").write_text('terraform {\n  backend "local" {}\n}\n')
+    tf("init", "-backend-config=path=one.tfstate", cwd=stack)
+    assert tfguard(*APPLY, cwd=stack).returncode == 0
+    (stack / "two.hcl").write_text('path = "two.tfstate"\n')
+    assert tfguard("init", "-reconfigure", "-backend-config=two.hcl", cwd=stack).returncode == 0
+    assert tfguard("status", "--format", "json", cwd=stack).stdout.count('"operation_id": null') == 1
+    assert tfguard(*APPLY, cwd=stack).returncode == 0
+    for name in ("one", "two"):
+        kept = json.loads((stack / f"{name}.tfstate.tfguard" / "head.json").read_text())
+        assert kept["open_operations"] == []
+    assert not (stack / "terraform.tfstate.tfguard").exists()
 
 
 def test_another_data_folder_is_used_for_everything_private(plain_stack: StackFactory, tf: Run, tfguard: Run) -> None:
@@ -397,6 +509,66 @@ def test_a_state_that_is_named_on_the_command_line_has_its_own_record(plain_stac
     assert kept["open_operations"] == []
     assert not (stack / "terraform.tfstate.tfguard").exists()
     assert tfguard("destroy", "-auto-approve", "-state", "other.tfstate", cwd=stack).returncode == 0
+
+
+KILLED = """
+resource "terraform_data" "a" {
+  provisioner "local-exec" {
+    command = "kill -9 $PPID; sleep 1"
+  }
+}
+"""
+
+
+def test_the_record_of_a_state_that_was_named_is_found_by_naming_it(plain_stack: StackFactory, tfguard: Run) -> None:
+    stack = plain_stack(KILLED)
+    assert tfguard(*APPLY, "--no-verify", "-state=it's.tfstate", cwd=stack).returncode == 137
+    assert "no operation is recorded" in tfguard("status", cwd=stack).stdout
+    for words in (["-state=it's.tfstate"], ["--state", "it's.tfstate"]):
+        found = status(tfguard, stack, *words, code=11)
+        assert found["next_actions"] == ["tfguard recover -state='it'\"'\"'s.tfstate'"]
+        (line,) = tfguard("history", *words, cwd=stack).stdout.splitlines()
+        assert line.startswith(found["operation_id"])
+        assert tfguard("orphans", "list", *words, cwd=stack).returncode in (0, 3)
+    warned = tfguard("plan", "-no-color", "-state=it's.tfstate", cwd=stack)
+    assert warned.returncode == 0
+    assert f"operation {found['operation_id']} is not settled: `tfguard status -state=" in warned.stderr
+    assert tfguard("plan", "-no-color", cwd=stack).stderr == ""
+    done = tfguard("recover", "-state=it's.tfstate", cwd=stack)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert status(tfguard, stack, "-state", "it's.tfstate", code=0)["open"] is False
+
+
+@pytest.mark.parametrize("words", [("--confirm-absnet", "x"), ("-target=x",), ("x",), ("-auto-approve",)], ids=" ".join)
+def test_recover_takes_none_of_the_engines_options_that_it_has_no_use_for(
+    plain_stack: StackFactory, tfguard: Run, words: tuple[str, ...]
+) -> None:
+    done = tfguard("recover", *words, cwd=plain_stack(CHAIN))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert words[0] in done.stderr
+    assert len(done.stderr.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("apply", "-auto-approve"),
+        ("destroy", "-auto-approve"),
+        ("refresh",),
+        ("taint", "terraform_data.a"),
+        ("state", "rm", "terraform_data.a"),
+    ],
+    ids=" ".join,
+)
+def test_a_run_without_a_lock_is_warned_of_once(
+    plain_stack: StackFactory, tfguard: Run, words: tuple[str, ...]
+) -> None:
+    stack = plain_stack(CHAIN)
+    assert tfguard(*APPLY, cwd=stack).returncode == 0
+    place = 2 if words[0] == "state" else 1
+    done = tfguard(*words[:place], "-lock=false", *words[place:], cwd=stack)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("-lock=false") == 1
 
 
 def test_a_state_that_is_written_elsewhere_is_read_there(plain_stack: StackFactory, tfguard: Run) -> None:
@@ -456,7 +628,10 @@ def test_plan_loads_no_cloud_sdk_before_it_becomes_the_engine(
     done = subprocess.run(argv, cwd=stack, env=run_env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
     assert "botocore" not in done.stderr
-    assert "tfguard.cli.wiring" in done.stderr
+    assert "tfguard.cli.record_place" in done.stderr
+    # Nor what only a run needs: every plan would wait for it.
+    assert "tfguard.cli.wiring" not in done.stderr
+    assert "tfguard.catalog" not in done.stderr
 
 
 def wrapper(folder: Path, engine: Path, script: str) -> Path:

@@ -277,6 +277,21 @@ def test_a_live_object_that_is_taken_out_of_the_state_is_a_finding_with_its_deci
     assert [item["disposition"]["kind"] for item in after] in ([], ["import"])
 
 
+def test_an_object_that_a_removed_block_gives_up_is_a_finding_with_its_decision(
+    stack_factory: StackFactory, tfguard: Run
+) -> None:
+    stack = settings(stack_factory(role()))
+    assert tfguard(*APPLY, cwd=stack).returncode == 0
+    (stack / "main.tf").write_text("removed {\n  from = aws_iam_role.app\n  lifecycle {\n    destroy = false\n  }\n}\n")
+    done = tfguard(*APPLY, cwd=stack)
+    assert (done.returncode, own_lines(done.stderr)) == (0, "")
+    assert status(tfguard, stack, code=0)["open"] is False
+    shown = tfguard("orphans", "list", "--all", cwd=stack)
+    assert shown.returncode == 0
+    assert re.search(r"settled: retain by \S+: removed from state by \S+ at \S+ \(apply\)", shown.stdout)
+    assert tfguard(*APPLY, cwd=stack).returncode == 0, "a decision stands in nobody's way"
+
+
 def test_an_object_that_a_pushed_state_forgets_is_an_orphan(stack_factory: StackFactory, tfguard: Run) -> None:
     stack = settings(stack_factory(role()))
     assert tfguard(*APPLY, cwd=stack).returncode == 0

@@ -375,7 +375,8 @@ def test_a_role_whose_reply_was_lost_is_found_and_adopted_under_tofu(
 ) -> None:
     stack = settings(stack_factory(role()))
     proxy.add_rule("drop", action="CreateRole")
-    lost = tfguard(*APPLY, cwd=stack)
+    lost = tfguard(*APPLY, cwd=stack, env={"STAND_IN_LOG": str(stack / "log")})
+    assert '"apply", "-json-into=' in (stack / "log").read_text()
     assert lost.returncode == 1
     assert "Error: creating IAM Role (app)" in lost.stderr
     assert len(moto.client("iam").list_roles()["Roles"]) == 1
@@ -434,6 +435,18 @@ def test_every_command_works_on_an_encrypted_state(
     assert tfguard(*DESTROY, cwd=stack).returncode == 0
     kept = b"".join(path.read_bytes() for path in record(stack).rglob("*") if path.is_file())
     assert b"correct horse" not in kept
+
+
+@pytest.mark.usefixtures("key")
+def test_repairs_of_an_encrypted_state_are_recorded(plain_stack: StackFactory, tfguard: Run) -> None:
+    stack = plain_stack(ONE)
+    assert tfguard(*APPLY, cwd=stack).returncode == 0
+    for words in (("taint", "terraform_data.a"), ("untaint", "terraform_data.a"), ("state", "rm", "terraform_data.a")):
+        done = tfguard(*words, cwd=stack)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert encrypted(stack / "terraform.tfstate")
+    assert len(operations(stack)) == 4
+    assert status(tfguard, stack, code=0)["command"] == "state rm"
 
 
 @pytest.mark.usefixtures("key")

@@ -19,16 +19,18 @@ PLAIN_NOTE = (
 )
 COLOUR_NOTE = f"\x1b[90m\n{RULE}\x1b[0m\n\nSaved the plan to: p\n\nTo perform exactly these actions\n"
 PLAN = "Terraform will perform the following actions:\n\n  + create\n\nPlan: 1 to add, 0 to change, 0 to destroy.\n"
-NOTE = re.compile(
-    r"^(?:(?:\x1b\[[0-9;]*m)*\n)?(?:\x1b\[[0-9;]*m)*─{3,}(?:\x1b\[[0-9;]*m)*\n\n(?:\x1b\[[0-9;]*m)*Saved the plan to:",
-    re.MULTILINE,
-)
+COLOURS = r"(?:\x1b\[[0-9;]*m)*"
+WORDS = f"\n\n{COLOURS}Saved the plan to:"
+NOTE = re.compile(f"^(?P<blank>{COLOURS}\n)?{COLOURS}─+{COLOURS}{WORDS}|^(?P<ended>{COLOURS}){WORDS}", re.MULTILINE)
 
 
 def without_note(text: str) -> str:
     """The whole text up to the note, by a rule of its own."""
     found = NOTE.search(text)
-    return text[: found.start()] if found else text
+    if found is None:
+        return text
+    colours = re.findall(r"\x1b\[[0-9;]*m", found["blank"] or "")
+    return text[: found.start()] + (found["ended"] or "".join(colours[:-1]))
 
 
 def shown(chunks: list[str]) -> str:
@@ -37,11 +39,21 @@ def shown(chunks: list[str]) -> str:
     return "".join([*(trailer.feed(chunk) for chunk in chunks), trailer.finish()])
 
 
-@pytest.mark.parametrize("note", [PLAIN_NOTE, COLOUR_NOTE], ids=["plain", "colour"])
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 4096])
-def test_the_plan_comes_through_and_the_note_does_not(note: str, size: int) -> None:
-    text = PLAN + note
-    assert shown([text[at : at + size] for at in range(0, len(text), size)]) == PLAN
+@pytest.mark.parametrize(
+    ("plan", "note"),
+    [
+        (PLAN, PLAIN_NOTE),
+        (PLAN, COLOUR_NOTE),
+        (PLAN + "\x1b[0m", COLOUR_NOTE),
+        (PLAN, "\n\nSaved the plan to: p\n"),
+        (PLAN + "\n\x1b[0m", "\n\nSaved the plan to: p\n"),
+    ],
+    ids=["plain", "colour", "end of a colour", "no width", "end of a colour and no width"],
+)
+def test_the_plan_comes_through_and_the_note_does_not(plan: str, note: str, size: int) -> None:
+    text = plan + note
+    assert shown([text[at : at + size] for at in range(0, len(text), size)]) == plan
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
@@ -60,7 +60,8 @@ class EngineCommand(WithEngineWords):
 def own_options(words: Sequence[str], options: Mapping[str, bool]) -> tuple[list[str], list[str]]:
     """Take tfguard's own options out of a command line; `options` tells of each whether it takes a value.
 
-    Only an option's whole name counts, not where a flag of the engine has its value, and not after `--`.
+    Only an option's whole name counts, not where a flag of the engine has its value, and not after `--`. Raises
+    `click.BadOptionUsage` for one without its value.
     """
     own: list[str] = []
     others: list[str] = []
@@ -70,13 +71,19 @@ def own_options(words: Sequence[str], options: Mapping[str, bool]) -> tuple[list
         if word == "--":
             others += [word, *rest]
         elif name in options:
-            value = next(rest, None) if options[name] and not equals else None
-            own.append(word if value is None else f"{word}={value}")
+            own.append(f"{word}={_value(name, rest)}" if options[name] and not equals else word)
         else:
             others.append(word)
             if takes_a_value(word):
                 others += [value] if (value := next(rest, None)) is not None else []
     return own, others
+
+
+def _value(option: str, rest: Iterator[str]) -> str:
+    value = next(rest, None)
+    if value is None:
+        raise click.BadOptionUsage(option, f"Option '{option}' requires an argument.")
+    return value
 
 
 def _takes_value(command: click.Command, ctx: click.Context) -> Mapping[str, bool]:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -41,6 +42,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 def run() -> None:
     """Entry point: never returns, never shows a traceback for bad input."""
     _open_closed_streams()
+    _print_any_name()
     _let_signals(signal.default_int_handler)  # until an engine runs, any of them ends with 130
     code = exit_code_of(sys.argv[1:])
     _let_signals(signal.SIG_IGN)  # the exit code stands
@@ -71,6 +73,13 @@ def _open_closed_streams() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
             setattr(sys, name, os.fdopen(descriptor, mode))
+
+
+def _print_any_name() -> None:
+    """A file's name need not be text. Escaped, it can be printed, and a JSON document with it stays one."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def exit_code_of(arguments: list[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -40,7 +41,8 @@ def record_store(location: StateLocation, config: Config, config_path: Path | No
 def stack_name(stack: Stack) -> str:
     """A folder name for one state below a shared `records:` place: readable, and never the same for two states."""
     readable = re.sub(r"[^A-Za-z0-9._-]+", "-", stack.location).strip("-.")[-60:].strip("-.")
-    digest = hashlib.sha256(f"{stack.backend}\0{stack.location}\0{stack.workspace}".encode()).hexdigest()[:10]
+    named = f"{stack.backend}\0{stack.location}\0{stack.workspace}"
+    digest = hashlib.sha256(os.fsencode(named)).hexdigest()[:10]
     return f"{readable}-{digest}"
 
 

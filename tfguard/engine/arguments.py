@@ -94,6 +94,8 @@ _REFUSED: Mapping[str, frozenset[str]] = {
     "apply": frozenset(["out", "detailed-exitcode", "generate-config-out"]),
     "destroy": frozenset(["out", "detailed-exitcode", "generate-config-out", "destroy", "refresh-only"]),
 }
+# The engine reads these to the end of the line before it refuses them.
+_MODES = ("destroy", "refresh-only")
 
 
 _KNOWN = frozenset({*_PLANNING, *_APPLYING, *_BOTH, *_FORM, *_REFUSED["destroy"], "concise"})
@@ -258,15 +260,27 @@ def refused_line(command: str, arguments: Sequence[str], learned: Flags = _NOTHI
     is neither given nor asked for. Only `destroy` keeps its plan file: every engine refuses that.
     """
     found, files = _flags_and_operands(arguments, learned)
-    kept = [token for token in found if token.name not in ("auto-approve", "input") or _malformed(token)]
-    flags = [word for token in kept for word in token.words]
-    if command == "destroy" and len(files) == 1:
-        words = files
-    elif any((token.name in _TAKE_A_VALUE and token.value is None) or _is_no_flag(token) for token in kept):
-        words = []  # it would become the value that is missing, or be counted with the word that is no flag
-    else:
-        words = [_NO_PLAN] * max(1, len(files))
-    return ("-input=false", *flags, *(["--"] if "--" in arguments else []), *words)
+    read: list[str] = ["-input=false"]
+    for token in found:
+        if _fault(command, token, learned) and token.name not in _MODES:
+            return (*read, *_as_far_as(token, arguments, learned))
+        if token.name not in ("auto-approve", "input"):
+            read += token.words
+    words = files if command == "destroy" and len(files) == 1 else [_NO_PLAN] * max(1, len(files))
+    return (*read, *(["--"] if "--" in arguments else []), *words)
+
+
+def _as_far_as(faulty: Token, arguments: Sequence[str], learned: Flags) -> Iterator[str]:
+    """The flag at which the engine stops to read, and as many other words as it then counts: none, one, or too many."""
+    found = list(tokens(arguments, learned.taking))
+    rest = found[found.index(faulty) + 1 :]
+    count = len(faulty.words) - 1 + sum(len(token.words) for token in rest if not token.view)
+    yield faulty.words[0]
+    if _is_no_flag(faulty):
+        yield from [_NO_PLAN] * min(count, 1)
+    elif not (faulty.name in _TAKE_A_VALUE and faulty.value is None):
+        yield from [_NO_PLAN] * (2 if count > 1 else 1)
+    yield from (token.words[0] for token in rest if token.view)
 
 
 def _flags_and_operands(arguments: Sequence[str], learned: Flags) -> tuple[list[Token], list[str]]:
@@ -313,18 +327,20 @@ def _flag_value(flags: Mapping[str, Token], name: str) -> str | None:
 def _refuse(command: str, found: Sequence[Token], files: Sequence[str], learned: Flags) -> None:
     advice = f"see `tfguard {command} -help`"
     for token in found:
-        if why := _malformed(token):
+        if why := _fault(command, token, learned):
             raise UsageError(why, advice)
-        if token.name in _REFUSED[command] or _is_unknown(token, learned):
-            raise UsageError(f"the -{token.name} option is not valid for `{command}`", advice)
     if len(files) > 1:
         raise UsageError("Too many command line arguments: one plan file at most", advice)
     if files and files[0] and command == "destroy":
         raise UsageError("Destroy can't be called with a plan file", f"apply it: `tfguard apply {files[0]}`")
 
 
-def _is_unknown(token: Token, learned: Flags) -> bool:
-    return token.name not in _KNOWN and token.name not in learned.planning and token.name not in learned.applying
+def _fault(command: str, token: Token, learned: Flags) -> str | None:
+    """Why the engine refuses a flag, as far as that can be told here."""
+    known = token.name in _KNOWN or token.name in learned.planning or token.name in learned.applying
+    if why := _malformed(token):
+        return why
+    return f"the -{token.name} option is not valid here" if not known or token.name in _REFUSED[command] else None
 
 
 def _is_no_flag(token: Token) -> bool:

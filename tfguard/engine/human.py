@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 from tfguard.model.request import ChangeRequest
 
 _COLOUR = r"(?:\x1b\[[0-9;]*m)*"
 _BLANK = re.compile(_COLOUR)
-_RULE = re.compile(f"{_COLOUR}─{{3,}}{_COLOUR}")
+_RULE = re.compile(f"{_COLOUR}─*{_COLOUR}")  # nothing is left of it on a terminal without a width
 _START_OF_RULE = re.compile(rf"{_COLOUR}(?:─+{_COLOUR})?(?:\x1b(?:\[[0-9;]*)?)?")
 _SAVED = "Saved the plan to:"
 
@@ -16,8 +17,9 @@ _SAVED = "Saved the plan to:"
 class PlanTrailer:
     """Lets the output of `plan -out` through, but for the closing note about the saved file.
 
-    The note is a blank line (dimmed), a rule, a blank line, and the words. What might be its start is held back until
-    more decides. Any other partial line passes at once, so that a question without a line end is seen (case B67).
+    The note is a blank line (dimmed), a rule, a blank line, and the words; the end of the plan's last colour stands on
+    its first line too. What might be its start is held back until more decides. Any other partial line passes at once,
+    so that a question without a line end is seen (case B67).
     """
 
     def __init__(self) -> None:
@@ -38,8 +40,10 @@ class PlanTrailer:
 
     def finish(self) -> str:
         """What was held back and turned out to be output after all."""
-        is_note = self._done or (self._awaits_words and _without_colour(self._pending).startswith(_SAVED))
-        rest = "" if is_note else "".join(self._held) + self._pending
+        if self._done:
+            return ""
+        is_note = self._awaits_words and _without_colour(self._pending).startswith(_SAVED)
+        rest = self._before_note() if is_note else "".join(self._held) + self._pending
         self._held, self._pending = [], ""
         return rest
 
@@ -52,25 +56,29 @@ class PlanTrailer:
             return line + "\n"
         if self._awaits_words and _without_colour(line).startswith(_SAVED):
             self._done = True
-            return ""
+            return self._before_note()
         self._held.append(line + "\n")
-        kept = self._possible_start(line)
+        kept = self._possible_start()
         out = "".join(self._held[: len(self._held) - kept])
         self._held = self._held[len(self._held) - kept :]
         return out
+
+    def _before_note(self) -> str:
+        """What of the held lines is the plan's: the colours before the one that dims the rule."""
+        *blank, rule, _ = self._held
+        if "─" not in rule:
+            return "".join(blank) + rule.removesuffix("\n")  # no rule, and no blank line before it
+        return re.sub(r"(?:\x1b\[[0-9;]*m)?\n\Z", "", "".join(blank))
 
     @property
     def _awaits_words(self) -> bool:
         return len(self._held) >= 2 and self._held[-1] == "\n" and bool(_RULE.fullmatch(self._held[-2][:-1]))
 
-    def _possible_start(self, line: str) -> int:
-        """How many of the held lines, which end with `line`, may be the note's first ones."""
-        before = [held[:-1] for held in self._held[:-1]]
-        if _RULE.fullmatch(line):
-            return 2 if before and _BLANK.fullmatch(before[-1]) else 1
-        if not line and before and _RULE.fullmatch(before[-1]):
-            return len(self._held)
-        return 1 if _BLANK.fullmatch(line) else 0
+    def _possible_start(self) -> int:
+        """How many of the held lines may be the note's first ones."""
+        newest_first = [held[:-1] for held in reversed(self._held[-3:])]
+        possible = sum(1 for _ in takewhile(_RULE.fullmatch, newest_first))
+        return 2 if possible == 3 and not _BLANK.fullmatch(newest_first[-1]) else possible
 
     def _partial(self, text: str) -> str:
         """What of a line without its end, and of the lines held before it, is output."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,14 +19,17 @@ _SCRUBBED: Final = (CLI_ARGUMENT_VARIABLES, "TF_WORKSPACE", "TF_DATA_DIR")
 def refusal(
     binary: Path, command: str, arguments: Sequence[str], environ: Mapping[str, str], gate: SignalGate
 ) -> Answer | None:
-    """What `command` with these arguments says in an empty folder, without an approval; None when it goes on there.
+    """What `command` with these arguments, and no plan file, says in an empty folder; None when it goes on there.
 
-    An engine that takes the arguments after all finds no configuration, no state and no backend, and nobody who says
-    yes. Not asked when an argument could be the path of a plan file, which would bring all of them along.
+    An engine that takes the arguments after all finds no configuration there, no state and no backend. Nobody says yes
+    either, but for `-json`, which is refused at once without that; a destroy, which needs no configuration, is not
+    asked then.
     """
-    if any(os.sep in word for word in arguments if not word.startswith("-")):
+    names = {word.lstrip("-").partition("=")[0] for word in arguments}
+    if "json" in names and (command != "apply" or "destroy" in names):
         return None
-    words = [word for word in arguments if word.lstrip("-").partition("=")[0] != "auto-approve"]
+    unapproved = [word for word in arguments if word.lstrip("-").partition("=")[0] != "auto-approve"]
+    words = arguments if "json" in names else unapproved
     scrubbed = {name: value for name, value in environ.items() if not name.startswith(_SCRUBBED)}
     out, err = bytearray(), bytearray()
     with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:

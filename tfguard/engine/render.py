@@ -36,19 +36,23 @@ NO_TERMINAL_WIDTH: Final = 78
 """Columns that the engine assumes where its output is not a terminal."""
 
 KNOWN_DIFFERENCES: Final[Mapping[str, str]] = {
-    "deposed": "'(deposed object 1a2b3c4d)' in a 'Destroying...' line is missing: no event carries the deposed key",
+    "deposed": "'(deposed object 1a2b3c4d)' in the lines of a destruction is missing where neither the plan nor a local"
+    " state names the key in time: a create-before-destroy replacement with another backend, or of an object that goes"
+    " away within milliseconds",
     "imports": "'Importing...' and 'Import complete' come as late as is known for sure (before the object's own first"
     " line, or before the summary), and only for imports that the caller names: the stream has no event for them",
     "blank provisioner lines": "a blank line of a provisioner's output is missing: the stream leaves it out",
-    "diagnostics": "diagnostics appear with the next other event or at the end, for the human form sorts and folds a"
-    " whole batch; a batch's end is not marked in the stream",
-    "state out": "the hint about the file of -state-out is missing: no event carries it",
-    "plan width": "on a terminal the plan is wrapped at 78 columns, whatever the terminal's: it is written to a file",
-    "plan warnings": "under -auto-approve the plan's warnings come before the apply's lines, and not after them",
-    "state flag": "-state brings the deprecation warning that an apply of a plan file has and a plain apply has not",
+    "early warnings": "with -compact-warnings a warning that comes before the planning (of provider development"
+    " overrides) is told in full: the plan's warnings are shortened when it is known with which others they stand",
+    "interrupt at the question": "tfguard's own words and 130, where the engine tells of an interrupt and gives 1: no"
+    " engine runs then",
+    "piped variables": "a value that is asked for is read from a terminal alone: a pipe that nobody writes to must not"
+    " hang a pipeline",
+    "unreadable input": "a state, or a plan file that was cut, that tfguard cannot read is refused in tfguard's own"
+    " words, with the engine's exit code",
     "newer types": "an event of a type that is not known here shows its @message, without the human form's colours",
 }
-"""What the human form has and the stream has not, each with its reason."""
+"""Where tfguard shows something else than the engine, each with its reason (tests/e2e/test_matrix.py has the proof)."""
 
 _GREEN: Final = "\x1b[32m"
 _LONGEST_ID: Final = 80

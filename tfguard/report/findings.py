@@ -44,7 +44,8 @@ def findings_text(findings: Sequence[Finding], coverage: Coverage, paint: Paint)
         if finding.verdict is Verdict.DUPLICATED and not finding.disposition:
             lines.append(f"  to settle: {SETTLE_DUPLICATE}")
         if finding.disposition:
-            lines.append(f"  settled: {finding.disposition.kind.value} by {finding.disposition.actor}")
+            decision = finding.disposition
+            lines.append(f"  settled: {decision.kind.value} by {decision.actor}: {decision.reason}")
     if not findings:
         lines.append("no findings")
     return "\n".join([*lines, coverage_line(coverage)]) + "\n"

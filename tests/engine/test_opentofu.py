@@ -6,6 +6,7 @@ The streams are Terraform's recorded ones as the stand-in (`fixtures/stand_in_to
 from __future__ import annotations
 
 import json
+import os
 import stat
 from itertools import pairwise
 from pathlib import Path
@@ -23,9 +24,11 @@ from tfguard.engine.configuration import configuration_files
 from tfguard.engine.encrypted import EncryptedStates
 from tfguard.engine.events import StreamReader, parse_line
 from tfguard.engine.human import DestroyWords, question
+from tfguard.engine.interrupts import SignalGate
 from tfguard.engine.locate import InstalledEngine, read_version
 from tfguard.engine.planview import PlanWarnings
 from tfguard.engine.printers import FileStreams, HumanPrinter, JsonPrinter
+from tfguard.engine.process import Following, Launch, run_followed
 from tfguard.engine.providers import literal_settings
 from tfguard.engine.render import Renderer
 from tfguard.engine.state import is_encrypted, parse_shown_state, parse_state, read_envelope, read_state_file
@@ -245,6 +248,18 @@ def test_the_file_that_the_user_named_goes_on_with_the_plans_stream_and_is_priva
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     JsonPrinter(FileStreams(path, begins=False), PlanWarnings(), destroying=False).show(stream, events)
     assert path.read_bytes() == stream + b'{"type":"apply_start"}\n'
+
+
+def test_a_file_of_events_is_followed_from_its_start_though_the_engine_empties_it_first(tmp_path: Path) -> None:
+    """It is private before the engine writes to it, and read to its last byte."""
+    numbers = "for n in $(seq 2000); do echo $n; done"
+    script = program(tmp_path / "tofu", f'stat -c %a "$1"; : > "$1"; {{ {numbers}; printf end; }} >> "$1"')
+    path, told, out = tmp_path / "apply.events", bytearray(), bytearray()
+    launch = Launch([str(script), str(path)], dict(os.environ), tmp_path, "apply", events=path)
+    with SignalGate() as gate:
+        ended = run_followed(launch, gate, Following(out.extend, out.extend, on_events=told.extend))
+    assert (ended.exit_code, bytes(out)) == (0, b"600\n")
+    assert bytes(told) == "".join(f"{number}\n" for number in range(1, 2001)).encode() + b"end"
 
 
 # The command line
