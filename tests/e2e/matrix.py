@@ -96,7 +96,13 @@ output "unicode" { value = "ü 日本 \u0000 \u00a0 \U0001F600" }
 output "number" { value = 1.50 }
 output "list" { value = ["a", "b"] }
 """
-MOVED = 'resource "terraform_data" "new" { input = 2 }\nmoved {\n  from = terraform_data.old\n  to = terraform_data.new\n}\n'
+MOVED = """
+resource "terraform_data" "new" { input = 2 }
+moved {
+  from = terraform_data.old
+  to   = terraform_data.new
+}
+"""
 FORGOTTEN = "removed {\n  from = terraform_data.old\n  lifecycle { destroy = false }\n}\n"
 OLD = 'resource "terraform_data" "old" { input = 1 }\n'
 IMPORTED = """
@@ -205,12 +211,13 @@ class Case:
 
 
 class Stacks:
-    """The prepared stacks, and runs on copies of them."""
+    """The prepared stacks, and runs on copies of them; `programs` are the engine and tfguard."""
 
     def __init__(self, root: Path, engine: Path, environ: Mapping[str, str]) -> None:
         self._root = root
         self._engine = str(engine)
-        self._environ = dict(environ)
+        self.environ = dict(environ)
+        self.programs = {"one": (self._engine,), "two": (sys.executable, "-m", "tfguard")}
         self._prepared: dict[str, Path] = {}
 
     def prepared(self, name: str) -> Path:
@@ -222,23 +229,22 @@ class Stacks:
                 _write(folder, files)
                 for command in commands:
                     argv = [self._engine, *command]
-                    subprocess.run(argv, cwd=folder, env=self._environ, check=True, capture_output=True, timeout=120)
+                    subprocess.run(argv, cwd=folder, env=self.environ, check=True, capture_output=True, timeout=120)
             self._prepared[name] = folder
         return self._prepared[name]
 
     def both(self, case: Case) -> tuple[Shown, Shown]:
         """What the engine shows, and what tfguard does."""
         self.prepared(case.stack)
-        programs = {"one": (self._engine,), "two": (sys.executable, "-m", "tfguard")}
         with ThreadPoolExecutor(2) as pool:
-            real, ours = pool.map(lambda name: self._run(name, programs[name], case), programs)
+            real, ours = pool.map(lambda name: self._run(name, self.programs[name], case), self.programs)
         return real, ours
 
     def _run(self, name: str, program: tuple[str, ...], case: Case) -> Shown:
         folder = self._root / "runs" / name
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(self.prepared(case.stack), folder)
-        argv, environ = [*program, *case.arguments], {**self._environ, **case.environ}
+        argv, environ = [*program, *case.arguments], {**self.environ, **case.environ}
         try:
             run = _on_terminal if case.terminal else _with_files
             code, stdout, stderr = run(argv, folder, environ, case)
@@ -277,8 +283,10 @@ def _with_files(argv: list[str], folder: Path, environ: Mapping[str, str], case:
 
 def _on_terminal(argv: list[str], folder: Path, environ: Mapping[str, str], case: Case) -> tuple[int, str, str]:
     with Terminal(argv, folder, environ, columns=WIDTH) as terminal:
-        for number, line in enumerate(case.typed, 1):
-            wait_until(lambda number=number: terminal.shown.count(_QUESTION) >= number)
+        asked = 0
+        for line in case.typed:
+            terminal.wait_for(_QUESTION, after=asked)
+            asked = terminal.shown.rindex(_QUESTION) + len(_QUESTION)
             terminal.type(line)
         if case.interrupt is not None:
             _interrupt(terminal.process, lambda: terminal.shown, folder, case.interrupt)

@@ -16,7 +16,21 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from helpers import APPLY, Run, StackFactory, Start, head, intent, operations, outcome, run_folders, status, wait_until
+from helpers import (
+    APPLY,
+    Run,
+    StackFactory,
+    Start,
+    head,
+    intent,
+    operations,
+    outcome,
+    role,
+    run_folders,
+    settings,
+    status,
+    wait_until,
+)
 
 from fixtures.aws_sim import MotoServer
 from fixtures.fault_proxy import FaultProxy
@@ -539,6 +553,38 @@ def test_the_record_of_a_state_that_was_named_is_found_by_naming_it(plain_stack:
     assert status(tfguard, stack, "-state", "it's.tfstate", code=0)["open"] is False
 
 
+def test_a_finding_of_a_state_that_was_named_is_adopted_into_that_state(
+    proxy: FaultProxy, stack_factory: StackFactory, tfguard: Run
+) -> None:
+    stack = settings(stack_factory(role()))
+    proxy.add_rule("drop", action="CreateRole")
+    assert tfguard(*APPLY, "-state", "other.tfstate", cwd=stack).returncode == 1
+    found = status(tfguard, stack, "-state=other.tfstate", code=11)["steps"][0]["finding"]
+    (action,) = status(tfguard, stack, "-state=other.tfstate", code=11)["next_actions"]
+    assert action == f"tfguard import -state=other.tfstate --orphan {found}"
+    assert tfguard("orphans", "show", found, "-state=other.tfstate", cwd=stack).returncode == 0
+    for line in ("tfguard import -state=other.tfstate --orphan ", "tfguard orphans show -state=other.tfstate o-"):
+        asked = {"_TFGUARD_COMPLETE": "zsh_complete", "COMP_WORDS": line}
+        assert tfguard(cwd=stack, env=asked).stdout == f"{found}\taws_iam_role.app\n"
+    blocked = tfguard(*APPLY, "-state=other.tfstate", cwd=stack)
+    assert (blocked.returncode, found in blocked.stderr) == (11, True)
+    adopted = tfguard(*action.split()[1:], "--yes", cwd=stack)
+    assert adopted.returncode == 0, adopted.stderr
+    kept = json.loads((stack / "other.tfstate").read_text())
+    assert [item["type"] for item in kept["resources"]] == ["aws_iam_role"]
+    assert not (stack / "terraform.tfstate").exists()
+    assert not (stack / "terraform.tfstate.tfguard").exists()
+    assert status(tfguard, stack, "-state=other.tfstate", code=0)["open"] is False
+    assert orphans_of(tfguard, stack, "-state=other.tfstate") == []
+    assert tfguard("plan", "-detailed-exitcode", "-state=other.tfstate", cwd=stack).returncode == 0
+
+
+def orphans_of(tfguard: Run, stack: Path, *words: str) -> list[object]:
+    """The findings that nobody has decided about."""
+    found = json.loads(tfguard("orphans", "list", "--format", "json", *words, cwd=stack).stdout)
+    return [item for item in found["findings"] if item["disposition"] is None]
+
+
 @pytest.mark.parametrize("words", [("--confirm-absnet", "x"), ("-target=x",), ("x",), ("-auto-approve",)], ids=" ".join)
 def test_recover_takes_none_of_the_engines_options_that_it_has_no_use_for(
     plain_stack: StackFactory, tfguard: Run, words: tuple[str, ...]
@@ -577,6 +623,25 @@ def test_a_state_that_is_written_elsewhere_is_read_there(plain_stack: StackFacto
     assert (done.returncode, done.stderr) == (0, "")
     found = status(tfguard, stack, code=0)
     assert {step["outcome"] for step in found["steps"]} == {"recorded"}
+
+
+@pytest.mark.parametrize("damage", ["config", "record", "folder", "place"])
+def test_nothing_of_tfguards_fails_a_plan(both: Both, workdir: Path, damage: str) -> None:
+    assert both("apply", "-auto-approve", "-no-color").returncode == 0
+    stack = workdir / "two"
+    if damage == "config":
+        (stack / "tfguard.yaml").write_text("on_gap: [\n")
+    elif damage == "record":
+        (stack / "terraform.tfstate.tfguard/head.json").write_text("{")
+    elif damage == "folder":
+        shutil.rmtree(stack / "terraform.tfstate.tfguard")
+        (stack / "terraform.tfstate.tfguard").write_text("")
+    else:
+        (stack / "tfguard.yaml").write_text("records: gs://bucket\n")
+    done = both("plan", "-no-color", "-detailed-exitcode", "-var", "who=me")
+    assert done.returncode == 2
+    assert done.stderr.startswith("tfguard: ")
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

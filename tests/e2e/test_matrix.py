@@ -1,19 +1,17 @@
-"""tfguard beside the engine on the same stacks: equal exit codes, equal stdout, and on stderr but tfguard's own lines."""
+"""tfguard beside the engine on the same stacks: the same exit codes, the same output but for tfguard's own lines."""
 
 from __future__ import annotations
 
 import difflib
-import importlib
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, product
 from pathlib import Path
 
 import pytest
-from matrix import Case, Shown, Stacks
+from matrix import APPLY, Case, Shown, Stacks
 
 from fixtures.terraform_env import terraform_environment
 from tfguard.engine.render import KNOWN_DIFFERENCES
@@ -54,12 +52,11 @@ def handed_on() -> Iterator[Case]:
     yield from in_forms("module missing", ("init",), (PLAIN, JSON), code=1)
     yield from in_forms("unchanged", ("output", "nobody"), (PLAIN,), code=1)
     yield Case("unchanged", ("console",), typed=("terraform_data.a.input\n",))
-    yield Case("broken", ("console",), code=1, typed=("terraform_data.a.input\n",))
+    yield Case("broken", ("console",), typed=("terraform_data.nobody\n",), code=1)
     yield Case("badly formatted", ("fmt", "-check", "-diff"), code=3)
     yield Case("badly formatted", ("fmt",), terminal=True)
     yield Case("unchanged", ("fmt", "-check"))
     yield Case("unchanged", ("nonsense",), code=1)
-    yield Case("unchanged", ("apply", "-help"))
 
 
 def plans() -> Iterator[Case]:
@@ -166,14 +163,16 @@ def questions() -> Iterator[Case]:
     yield Case("warned", ("apply", "-compact-warnings", *IN_TURN), terminal=True, typed=("yes\n",))
     yield Case("undeclared", ("apply", "-no-color", *IN_TURN), typed=("yes\n",))
     yield Case("unchanged", ("apply",), terminal=True)
-    yield Case("unchanged", ("apply", "-refresh-only"), terminal=True, typed=("yes\n",))
+    yield Case("unchanged", ("apply", "-refresh-only"), terminal=True)
     yield Case("failing", ("apply", *IN_TURN), 1, terminal=True, typed=("yes\n",))
     yield Case("new", ("apply", "-no-color", "-input=false"), code=1)
     yield Case("new", ("apply", "-no-color", "-input=false"), typed=("yes\n",))
     yield Case("asking", ("apply",), terminal=True, typed=("me\n", "yes\n"))
     yield Case("asking", ("apply", "-auto-approve"), terminal=True, typed=("me\n",))
     yield Case("asking", ("destroy",), 0, terminal=True, typed=("me\n",))
+    yield Case("asking", ("apply", "-auto-approve", "-no-color"), typed=("me\n",))
     yield Case("asking", ("apply", "-auto-approve", "-no-color"), code=1)
+    yield Case("asking", ("apply", "-auto-approve", "-no-color", "-input=false"), typed=("me\n",), code=1)
     yield Case("asking", ("apply", "-auto-approve", "-json"), code=1)
 
 
@@ -204,3 +203,93 @@ def test_tfguard_shows_what_the_engine_shows(stacks: Stacks, case: Case) -> None
     assert ours == real
 
 
+@dataclass(frozen=True)
+class Golden:
+    """A case that shows a known difference.
+
+    `engine` are lines that the engine alone shows, or shows there; `tfguard` are all that tfguard alone does. `code` is
+    tfguard's exit code.
+    """
+
+    case: Case
+    engine: tuple[str, ...]
+    tfguard: tuple[str, ...] = ()
+    code: int = 0
+
+
+# The object that depends on the imported one comes after it for the engine, and before it for tfguard.
+AFTER_IMPORT = (
+    "terraform_data.second: Creating...",
+    "terraform_data.second: Creation complete after <elapsed> [id=<id>]",
+)
+GOLDEN: Mapping[str, Golden] = {
+    "blank provisioner lines": Golden(Case("printing", APPLY), engine=("",)),
+    "early warnings": Golden(
+        Case("overridden", (*APPLY, "-compact-warnings"), environ={"TF_CLI_CONFIG_FILE": "overrides.tfrc"}),
+        engine=(
+            "Warnings:",
+            "- Provider development overrides are in effect",
+            "To see the full warning notes, run Terraform without -compact-warnings.",
+        ),
+        tfguard=(
+            "Warning: Provider development overrides are in effect",
+            "The following provider development overrides are set in the CLI",
+            "configuration:",
+            " - example/none in .",
+            "The behavior may therefore not match any released version of the provider and",
+            "applying changes may cause the state to become incompatible with published",
+            "releases.",
+        ),
+    ),
+    "imports": Golden(Case("imported", (*APPLY, *IN_TURN)), engine=AFTER_IMPORT, tfguard=AFTER_IMPORT),
+    "interrupt at the question": Golden(
+        Case("new", ("apply", "-no-color", *IN_TURN), 1, interrupt="Enter a value:"),
+        engine=("Error: error asking for approval: interrupted",),
+        code=130,
+    ),
+    "unreadable input": Golden(
+        Case("state unreadable", APPLY, 1), engine=("Error: Error acquiring the state lock",), code=1
+    ),
+}
+
+# Those that take more than a stack of the builtin provider, each with the test that shows it.
+SHOWN_ELSEWHERE: Mapping[str, str] = {
+    "deposed": "tests/engine/test_deposed.py::test_a_key_that_only_another_state_has_is_not_known",
+    "newer types": "tests/engine/test_render.py::test_event_of_a_newer_engine_shows_its_message",
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_a_known_difference_is_still_there_and_no_greater(stacks: Stacks, name: str) -> None:
+    golden = GOLDEN[name]
+    real, ours = stacks.both(golden.case)
+    assert (real.code, ours.code) == (golden.case.code, golden.code)
+    engine, tfguard = differing_lines(real, ours)
+    assert set(golden.engine) <= set(engine)
+    assert [line for line in tfguard if line] == [line for line in golden.tfguard if line]
+
+
+def differing_lines(real: Shown, ours: Shown) -> tuple[list[str], list[str]]:
+    """The lines that only the first shows, or shows there, and those that only the second does."""
+    texts = (f"{real.stdout}{real.stderr}".split("\n"), f"{ours.stdout}{ours.stderr}".split("\n"))
+    told = list(difflib.ndiff(*texts))
+    return tuple([line[2:] for line in told if line.startswith(sign)] for sign in ("- ", "+ "))  # type: ignore[return-value]
+
+
+def test_every_known_difference_is_shown_by_a_test() -> None:
+    assert GOLDEN.keys() | SHOWN_ELSEWHERE.keys() == KNOWN_DIFFERENCES.keys()
+    for place in SHOWN_ELSEWHERE.values():
+        path, _, name = place.partition("::")
+        assert f"def {name}(" in (ROOT / path).read_text()
+
+
+@pytest.mark.parametrize("name", ["line", "lines", "unicode", "number"])
+def test_a_raw_output_is_the_engines_to_the_byte(stacks: Stacks, name: str) -> None:
+    folder, environ = stacks.prepared("outputs"), stacks.environ
+    script = f'value="$("$@" output -raw {name})"; printf "%s|%s" "$value" "$?"; "$@" output -raw {name}'
+    real, ours = (
+        subprocess.run(["sh", "-c", script, "sh", *program], cwd=folder, env=environ, capture_output=True, check=True)
+        for program in stacks.programs.values()
+    )
+    assert (ours.stdout, ours.stderr) == (real.stdout, real.stderr)
+    assert len(ours.stdout) > 4

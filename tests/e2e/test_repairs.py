@@ -209,6 +209,39 @@ def test_a_state_that_cannot_be_read_does_not_keep_anybody_from_repairing_it(
     assert last(stack)["gaps"] != [], "nobody saw what was in it"
 
 
+def test_a_failed_repair_does_not_make_a_lost_state_look_like_none(pair: tuple[Path, Path], tfguard: Run) -> None:
+    _, stack = pair
+    assert tfguard(*APPLY, cwd=stack).returncode == 0
+    (stack / "terraform.tfstate").write_bytes(b"")
+    assert tfguard(*APPLY, cwd=stack).returncode == 1
+    assert tfguard("taint", "terraform_data.a", cwd=stack).returncode == 1
+    again = tfguard(*APPLY, cwd=stack)
+    assert again.returncode in (1, 11), "else everything would be made a second time"
+    assert (stack / "terraform.tfstate").read_bytes() == b""
+
+
+def test_a_file_that_a_failed_run_did_not_write_is_not_an_empty_state(pair: tuple[Path, Path], tfguard: Run) -> None:
+    _, stack = pair
+    done = tfguard("refresh", "-state-out=new.tfstate", "-var", "nope=1", cwd=stack)
+    assert done.returncode == 1
+    assert last(stack)["steps"] == [], "everything is where it was"
+
+
+def test_a_move_to_another_state_is_told_from_the_record_when_its_tfguard_was_killed(
+    pair: tuple[Path, Path], engine: Path, tfguard: Run, workdir: Path
+) -> None:
+    _, stack = pair
+    script = f'#!/bin/sh\n"{engine}" "$@"\ncode=$?\n[ "$2" = mv ] && kill -9 $PPID\nexit $code\n'
+    killer = workdir / "killing-engine"
+    killer.write_text(script)
+    killer.chmod(0o755)
+    command = ("state", "mv", "-state-out=split.tfstate", "terraform_data.a", "terraform_data.moved")
+    assert tfguard("--engine", str(killer), *command, cwd=stack).returncode == -9
+    assert tfguard("recover", cwd=stack).returncode == 0
+    (step_found,) = last(stack)["steps"]
+    assert (step_found["outcome"], "split.tfstate holds" in step_found["evidence"][0]["detail"]) == ("recorded", True)
+
+
 def test_a_record_that_cannot_be_written_stops_a_repair_before_the_engine(
     pair: tuple[Path, Path], tfguard: Run
 ) -> None:
@@ -356,8 +389,9 @@ def test_a_killed_refresh_is_settled_by_the_next_look(
 def test_no_value_of_a_variable_is_kept_of_an_import(pair: tuple[Path, Path], tfguard: Run) -> None:
     _, stack = pair
     (stack / "v.tf").write_text('variable "pw" {}\nresource "terraform_data" "n" {}\n')
-    assert tfguard("import", "-var", "pw=hunter2", "terraform_data.n", "x", cwd=stack).returncode == 0
+    assert tfguard("import", "-var", "pw=hunter2", "terraform_data.n", "hunter2-id", cwd=stack).returncode == 0
+    assert tfguard("import", "terraform_data.n", "x", "-var", "pw=hunter2", cwd=stack).returncode == 1
     kept = subprocess.run(["grep", "-r", "hunter2", str(record(stack))], capture_output=True, text=True)
     assert kept.stdout == ""
     argv: list[Any] = intent(stack, operations(stack)[0])["argv"]
-    assert argv == ["import", "-var=pw=<removed>", "terraform_data.n", "x"]
+    assert argv == ["import", "-var=pw=<removed>", "terraform_data.n", "<removed>"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfguard.engine.help_text import commands_in, flags_in, help_text, learn_flags, plan_flags
+from tfguard.engine.help_text import commands_in, flags_in, help_text, learn_flags, plan_options
 
 TOP = """Usage: engine [global options] <subcommand> [args]
 
@@ -75,7 +75,7 @@ def test_a_flag_that_shapes_the_plan_is_applys_too_and_one_of_plan_alone_is_not(
     assert set(learned.planning) == {"dim", "var", "hue"}
     assert set(learned.applying) == {"auto-approve", "lock", "hue", "glow"}
     assert set(learned.taking) == {"var", "hue", "glow", "out"}
-    assert set(plan_flags(engine)) == {"dim", "var"}
+    assert set(flags_in(plan_options(PLAN))) == {"dim", "var"}
 
 
 def test_the_help_of_the_engine_at_hand_is_read(engine: Path) -> None:

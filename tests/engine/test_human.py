@@ -21,7 +21,7 @@ COLOUR_NOTE = f"\x1b[90m\n{RULE}\x1b[0m\n\nSaved the plan to: p\n\nTo perform ex
 PLAN = "Terraform will perform the following actions:\n\n  + create\n\nPlan: 1 to add, 0 to change, 0 to destroy.\n"
 COLOURS = r"(?:\x1b\[[0-9;]*m)*"
 WORDS = f"\n\n{COLOURS}Saved the plan to:"
-NOTE = re.compile(f"^(?P<blank>{COLOURS}\n)?{COLOURS}─+{COLOURS}{WORDS}|^(?P<ended>{COLOURS}){WORDS}", re.MULTILINE)
+NOTE = re.compile(f"^(?P<blank>{COLOURS}\n)?{COLOURS}─+{COLOURS}{WORDS}|^(?P<ended>{COLOURS})\n{WORDS}", re.MULTILINE)
 
 
 def without_note(text: str) -> str:
@@ -46,8 +46,8 @@ def shown(chunks: list[str]) -> str:
         (PLAN, PLAIN_NOTE),
         (PLAN, COLOUR_NOTE),
         (PLAN + "\x1b[0m", COLOUR_NOTE),
-        (PLAN, "\n\nSaved the plan to: p\n"),
-        (PLAN + "\n\x1b[0m", "\n\nSaved the plan to: p\n"),
+        (PLAN, "\n\n\nSaved the plan to: p\n"),
+        (PLAN + "\x1b[0m", "\n\n\nSaved the plan to: p\n"),
     ],
     ids=["plain", "colour", "end of a colour", "no width", "end of a colour and no width"],
 )

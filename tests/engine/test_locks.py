@@ -10,6 +10,7 @@ import pytest
 
 from tfguard.engine.locks import local_lock, met_lock
 from tfguard.engine.queries import Answer
+from tfguard.errors import InputError
 from tfguard.model.lock import StateLock
 
 S3 = """
@@ -55,19 +56,60 @@ def test_a_note_of_the_very_try_is_not_taken_for_the_holders() -> None:
     assert met_lock(lambda *_: Answer(1, "", HTTP)) == StateLock("2222")
 
 
+def test_an_engine_that_gets_the_lock_met_none() -> None:
+    assert met_lock(lambda *_: Answer(0, "", S3)) is None
+
+
 @pytest.mark.parametrize(
-    "answer",
+    "said",
     [
-        Answer(0, "", S3),
-        Answer(1, "", "Error: No valid credential sources found"),
-        Answer(1, "", "Error: Error acquiring the state lock\n\nError message: network unreachable\n"),
+        "Error: No valid credential sources found",
+        "Error: Error acquiring the state lock\n\nError message: network unreachable\n",
+        "Request ID: abc\n",
+        "",
     ],
 )
-def test_without_a_note_there_is_no_lock_to_speak_of(answer: Answer) -> None:
-    assert met_lock(lambda *_: answer) is None
+def test_whether_there_is_a_lock_is_not_known_when_the_engine_fails_otherwise(said: str) -> None:
+    with pytest.raises(InputError, match="cannot be told"):
+        met_lock(lambda *_: Answer(1, "", said))
 
 
-@pytest.mark.parametrize("content", [None, "", "{", "[]", "{}"])
+def test_the_id_of_another_is_found_wherever_the_line_is_broken() -> None:
+    short = HTTP.replace("already locked:\nID=2222", "already locked: ID=2222")
+    framed = HTTP.replace("already locked:\nID=2222", "already\n│ locked:\n│ ID=2222")
+    assert {met_lock(lambda *_, said=said: Answer(1, "", said)) for said in (short, framed)} == {StateLock("2222")}
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("2026-11-29T21:05:38.123Z", MADE),
+        ("2026-11-29T23:05:38+02:00", MADE),
+        ("2026-11-29 23:05:38.5 +0200 EET", MADE),
+        ("2026-99-01T00:00:00Z", None),
+        ("yesterday", None),
+    ],
+)
+def test_a_time_in_a_note_is_read_as_it_was_meant_or_not_at_all(
+    tmp_path: Path, written: str, read: datetime | None
+) -> None:
+    (tmp_path / ".terraform.tfstate.lock.info").write_text(json.dumps({"ID": "1", "Created": written}))
+    found = local_lock(tmp_path / "terraform.tfstate")
+    assert found is not None
+    assert found.created == read
+
+
+def test_where_the_state_cannot_be_opened_nobody_knows_who_holds_it(tmp_path: Path) -> None:
+    (tmp_path / ".terraform.tfstate.lock.info").write_text(json.dumps({"ID": "1"}))
+    (tmp_path / "terraform.tfstate").symlink_to(
+        tmp_path / "terraform.tfstate"
+    )  # a loop: no open, and not for want of it
+    found = local_lock(tmp_path / "terraform.tfstate")
+    assert found is not None
+    assert (found.process, found.process_known) == (None, False)
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", "{}", "[" * 100_000])
 def test_a_local_lock_without_a_readable_note_is_none(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         (tmp_path / ".terraform.tfstate.lock.info").write_text(content)

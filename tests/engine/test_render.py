@@ -7,15 +7,18 @@ are compared sorted.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from two_forms import TERRAFORM, Stack, environment, needs_terraform, normal, rendered
 
+from tfguard.engine.diagnostics import Diagnostic, Severity, SourceRange
 from tfguard.engine.events import StreamReader, parse_line
 from tfguard.engine.render import KNOWN_DIFFERENCES, RENDERINGS, RenderedText, Renderer
 from tfguard.model.event import EventKind
@@ -354,17 +357,97 @@ def test_blank_lines_of_a_provisioner_are_the_known_difference(tmp_path: Path) -
     assert forms.human != forms.rendered
 
 
+CREATED_FIRST = """
+variable "v" { default = 1 }
+resource "terraform_data" "t" {
+  triggers_replace = var.v
+  lifecycle { create_before_destroy = true }
+}
+"""
+
+
 @needs_terraform
-def test_deposed_key_is_the_known_difference(tmp_path: Path) -> None:
-    assert "deposed" in KNOWN_DIFFERENCES
-    text = (
-        'variable "v" { default = 1 }\nresource "terraform_data" "t" {\n  triggers_replace = var.v\n'
-        "  lifecycle { create_before_destroy = true }\n}\n"
-    )
-    stack = Stack(tmp_path, {"main.tf": text})
+@FORMS
+def test_deposed_key_that_the_caller_finds_looks_like_the_engines(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    stack = Stack(tmp_path, {"main.tf": CREATED_FIRST})
     stack.plan()
     stack.apply()
     stack.plan("-var=v=2")
-    forms = stack.both("-no-color")
-    assert "(deposed object " in forms.human.stdout
-    assert "(deposed object " not in forms.rendered.stdout
+    forms = stack.both(*flags, renderer=Renderer(color=not flags, deposed=lambda address, _: f"of {address}"))
+    key = re.search(r"\(deposed object ([0-9a-f]{8})\)", forms.human.stdout)
+    assert key is not None
+    assert forms.rendered.stdout.replace("of terraform_data.t", key[1]) == forms.human.stdout
+
+
+def test_deposed_key_is_asked_for_once_and_told_while_it_takes() -> None:
+    asked: list[tuple[str, str | None]] = []
+
+    def key(address: str, id_value: str | None) -> str:
+        asked.append((address, id_value))
+        return "1a2b3c4d"
+
+    renderer = Renderer(color=False, deposed=key)
+    hook = {"resource": {"addr": "a.b"}, "action": "delete"}
+    start = _event("apply_start", "a.b: Destroying... [id=x]", hook={**hook, "id_key": "id", "id_value": "x"})
+    still = _event("apply_progress", "a.b: Still destroying... [10s elapsed]", hook=hook)
+    shown = [renderer.render(parse_line(line)).stdout for line in (start, still, still)]
+    assert shown[0] == "a.b (deposed object 1a2b3c4d): Destroying... [id=x]\n"
+    assert shown[1] == shown[2] == "a.b (deposed object 1a2b3c4d): Still destroying... [id=x, 10s elapsed]\n"
+    create = _event("apply_start", "a.b: Creating...", hook={**hook, "action": "create"})
+    assert renderer.render(parse_line(create)).stdout == "a.b: Creating...\n"
+    assert asked == [("a.b", "x")]
+
+
+@needs_terraform
+@FORMS
+@pytest.mark.parametrize("text", [CREATED_FIRST, ""], ids=["with changes", "without"])
+def test_hint_about_another_state_file_looks_like_the_engines(
+    tmp_path: Path, text: str, flags: tuple[str, ...]
+) -> None:
+    stack = Stack(tmp_path, {"main.tf": text})
+    stack.plan()
+    renderer = Renderer(color=not flags, state_out="other.tfstate")
+    forms = stack.both(*flags, command=("apply", "-state-out=other.tfstate"), renderer=renderer)
+    assert ("State path: other.tfstate" in forms.human.stdout) is bool(text)
+    assert forms.rendered == forms.human
+
+
+def _diagnostic(summary: str, line: int | None = None, address: str | None = None) -> bytes:
+    place = {"range": {"filename": "main.tf", "start": {"line": line, "byte": line}}} if line else {}
+    about = {"address": address} if address else {}
+    return _event("diagnostic", "w", diagnostic={"severity": "warning", "summary": summary, **place, **about})
+
+
+APPLIED = _event("change_summary", "Apply complete!", changes={"operation": "apply"})
+
+
+def _applied(*lines: bytes, **options: Any) -> str:
+    """What an apply shows on stdout that has planned for itself."""
+    renderer = Renderer(color=False, **options)
+    texts = [renderer.render(parse_line(line)).stdout for line in lines]
+    return "".join([*texts, renderer.finish().stdout])
+
+
+def test_a_warning_of_the_plan_is_sorted_and_folded_into_those_of_the_apply() -> None:
+    waiting = Diagnostic(Severity.WARNING, "Old", source=SourceRange("main.tf", 4, 0), drawn="  drawn\n\n", similar=1)
+    shown = _applied(_diagnostic("Old", 2, "a.b"), _diagnostic("New", 3), APPLIED, said={"Old"}, waiting=[waiting])
+    first, second = shown.partition("\nWarning: New")[::2]
+    assert "on main.tf line 2" in first
+    assert "(and 2 more similar warnings elsewhere)" in first
+    assert second.endswith("\nApply complete!\n")
+
+
+def test_what_the_plan_has_said_of_the_configuration_is_not_said_again() -> None:
+    configured, of_an_object = _diagnostic("Old", 2), _diagnostic("Old", 2, "a.b")
+    checked, unplaced = _diagnostic("Check block assertion failed", 2), _diagnostic("Plain")
+    said = {"Old", "Plain", "Check block assertion failed"}
+    assert "Warning" not in _applied(configured, unplaced, APPLIED, said=said)
+    assert _applied(of_an_object, checked, APPLIED, said=said).count("Warning: ") == 2
+    assert _applied(configured, unplaced, APPLIED).count("Warning: ") == 2
+    assert _applied(_diagnostic("Applied changes may be incomplete"), APPLIED, said=said).count("Warning: ") == 1
+
+
+def test_warnings_of_the_plan_come_once_and_also_where_the_apply_has_none() -> None:
+    waiting = [Diagnostic(Severity.WARNING, "Old", "d")]
+    assert _applied(APPLIED, said={"Old"}, waiting=waiting) == "\nWarning: Old\n\nd\n\nApply complete!\n"
+    assert _applied(said={"Old"}, waiting=waiting) == "\nWarning: Old\n\nd\n"

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tfguard.flows.settle import _keep
+from tfguard.flows.verify import _may_settle
 from tfguard.model.evidence import Confidence
 from tfguard.model.operation import ObservedObject, Outcome, Step
 from tfguard.model.plan import Action
@@ -44,3 +45,16 @@ def test_what_is_not_seen_any_more_stays_known_as_seen_earlier() -> None:
     old = replace(STEP, outcome=Outcome.ORPHANED, observed=(seen("x"), seen("y")))
     (kept,) = _keep([old], [replace(STEP, outcome=Outcome.ORPHANED, observed=(seen("y"),))])
     assert [item.detail for item in kept.evidence] == ["seen earlier: x"]
+
+
+def test_a_decision_about_a_deposed_object_is_none_about_the_current_one() -> None:
+    deposed = replace(STEP, action=Action.NOOP, deposed="0a1b2c3d", outcome=Outcome.UNKNOWN)
+    current = replace(deposed, deposed=None)
+    before = [replace(deposed, disposition="confirmed-absent"), current]
+    assert [kept.disposition for kept in _keep(before, [deposed, current])] == ["confirmed-absent", None]
+
+
+def test_nobody_waits_for_what_is_decided() -> None:
+    unknown = replace(STEP, outcome=Outcome.UNKNOWN)
+    assert _may_settle(unknown)
+    assert not _may_settle(replace(unknown, disposition="retain"))

@@ -6,16 +6,31 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from scene import AFTER, AWS, CATALOG, END, LONG_AGO, concluded, findings, held, kinds, listing, look, queue, role
+from scene import (
+    AFTER,
+    AWS,
+    CATALOG,
+    END,
+    IN_GRACE,
+    LONG_AGO,
+    concluded,
+    findings,
+    held,
+    kinds,
+    listing,
+    look,
+    queue,
+    role,
+)
 
 from tfguard.model.disposition import DispositionKind
 from tfguard.model.engine import EngineInfo
 from tfguard.model.evidence import EvidenceKind
-from tfguard.model.operation import Actor, Intent, Operation, Outcome, Stack, Step, StepStatus
+from tfguard.model.operation import Actor, Intent, JournalEntry, Operation, Outcome, Stack, Step, StepStatus
 from tfguard.model.plan import Action
 from tfguard.model.request import Effect
 from tfguard.model.state import StateInstance, StateSnapshot
-from tfguard.reconcile.repairs import Compared, compare, is_repair, removals, repair_steps
+from tfguard.reconcile.repairs import ENDED, STARTED, Compared, compare, exit_code_in, is_repair, removals, repair_steps
 
 APP, JOBS = held("aws_iam_role.app", role()), held('module.q["a"].aws_sqs_queue.jobs[0]', queue("jobs"))
 OLD = held("aws_iam_role.app", role("old"), deposed="0a1b2c3d")
@@ -26,7 +41,7 @@ def state(*instances: StateInstance) -> StateSnapshot:
     return StateSnapshot("l", 3, instances)
 
 
-def intent(command: str, *operands: str, adopts: tuple[str, ...] = ()) -> Intent:
+def intent(command: str, *moved: str, adopts: tuple[str, ...] = (), moved_to: str | None = None) -> Intent:
     return Intent(
         operation_id="01A",
         command=command,
@@ -38,7 +53,8 @@ def intent(command: str, *operands: str, adopts: tuple[str, ...] = ()) -> Intent
         lineage="l",
         serial_before=2,
         steps=(),
-        operands=operands,
+        moved=moved,
+        moved_to=moved_to,
         adopts=adopts,
     )
 
@@ -46,10 +62,10 @@ def intent(command: str, *operands: str, adopts: tuple[str, ...] = ()) -> Intent
 def compared(
     command: str, *operands: str, before: StateSnapshot, after: StateSnapshot, other: StateSnapshot
 ) -> Compared:
-    made = intent(command, *operands)
+    made = intent(command, *(operands if command == "state mv" else ()))
     effect = {"refresh": Effect.READS, "state rm": Effect.TAKES_OUT, "state mv": Effect.MOVES, "taint": Effect.MARKS}
     steps = repair_steps(effect[command], operands, before)
-    return compare(made, steps, after, (other,), CATALOG)
+    return compare(made, steps, after, after, (other,), CATALOG)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +143,15 @@ def test_what_was_moved_is_recorded_at_its_new_place(instance: StateInstance, af
     assert found.lost == ()
 
 
+def test_what_moves_to_another_state_is_looked_for_there_and_not_beside_it() -> None:
+    moved = intent("state mv", "aws_iam_role.app", "aws_iam_role.b", moved_to="split.tfstate")
+    steps = repair_steps(Effect.MOVES, moved.moved, state(APP))
+    namesake = held("aws_iam_role.b", role("another"))
+    found = compare(moved, steps, state(namesake), state(held("aws_iam_role.b", role())), (), CATALOG)
+    assert found.told[0].evidence[0].detail == "split.tfstate holds app at aws_iam_role.b"
+    assert compare(moved, steps, state(namesake), state(), (), CATALOG).lost == steps
+
+
 def test_what_another_known_state_has_is_not_lost() -> None:
     found = compared("state rm", "aws_iam_role.app", before=state(APP), after=state(), other=state(APP))
     (told,) = found.told
@@ -170,6 +195,36 @@ def test_what_a_pushed_state_forgot_and_is_listed_is_an_orphan_at_once() -> None
     assert concluded(pushed, look(listing("aws_iam_role", role()), now=END)).outcome is Outcome.ORPHANED
 
 
+@pytest.mark.parametrize(
+    ("step", "after"),
+    [
+        (DROPPED, held("aws_iam_role.app", role("another"))),
+        (replace(DROPPED, deposed="0a1b2c3d"), held("aws_iam_role.app", role("another"))),
+        (replace(DROPPED, action=Action.FORGET), held("aws_iam_role.app", role("another"))),
+    ],
+)
+def test_another_object_at_the_address_does_not_hide_the_one_that_was_lost(step: Step, after: StateInstance) -> None:
+    seen = look(listing("aws_iam_role", role(created=LONG_AGO), role("another")), holds=[after], now=AFTER)
+    found = concluded(step, seen)
+    assert (found.outcome, findings(found)) == (Outcome.ORPHANED, {"app"})
+
+
+def test_what_a_pushed_state_forgot_and_is_not_listed_may_only_be_late() -> None:
+    pushed = replace(DROPPED, status=StepStatus.PENDING)
+    assert concluded(pushed, look(listing("aws_iam_role"), now=IN_GRACE)).outcome is Outcome.UNKNOWN
+    assert concluded(pushed, look(listing("aws_iam_role"), now=AFTER)).outcome is Outcome.ABSENT
+
+
+def test_a_type_that_could_be_listed_and_was_not_is_never_absent() -> None:
+    assert concluded(DROPPED, look()).outcome is Outcome.UNKNOWN
+
+
+def test_the_exit_code_of_a_repair_is_in_its_journal() -> None:
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    assert exit_code_in([JournalEntry(at, STARTED, detail="state rm")]) is None
+    assert exit_code_in([JournalEntry(at, STARTED), JournalEntry(at, ENDED, detail="exit code 17")]) == 17
+
+
 def test_what_was_dropped_and_is_not_listed_is_absent_unless_the_look_was_incomplete_or_elsewhere() -> None:
     gone = concluded(DROPPED, look(listing("aws_iam_role")))
     assert (gone.outcome, gone.status) == (Outcome.ABSENT, StepStatus.ABSENT)
@@ -187,7 +242,7 @@ def test_of_a_type_that_nobody_can_list_the_engines_own_read_counts_and_a_push_d
 
 def test_the_ledger_gets_an_entry_for_each_live_object_that_was_taken_out_and_no_second_one() -> None:
     taken = concluded(replace(DROPPED, action=Action.FORGET), look(listing("aws_iam_role", role())))
-    operation = Operation(intent("state rm", "aws_iam_role.app"), None)
+    operation = Operation(intent("state rm"), None)
     (entry,) = removals(operation, [taken, DROPPED], {})
     assert (entry.kind, entry.finding_id) == (DispositionKind.RETAIN, taken.observed[0].finding_id)
     assert entry.reason == "removed from state by me@here at 2026-03-01T12:00:00Z (state rm)"

@@ -609,7 +609,7 @@ def test_an_update_of_something_that_left_the_state_looks_for_the_object() -> No
     [
         (listing("aws_iam_role", OLD_ROLE), Outcome.ORPHANED, {"app"}),
         (listing("aws_iam_role"), Outcome.UNKNOWN, set()),
-        (listing("aws_iam_role", gap=REFUSED), Outcome.ORPHANED, set()),
+        (listing("aws_iam_role", gap=REFUSED), Outcome.UNKNOWN, set()),
     ],
 )
 def test_what_was_removed_from_the_state_on_purpose_is_decided_and_never_called_absent(

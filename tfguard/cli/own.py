@@ -59,7 +59,8 @@ def run_own(line: CommandLine) -> int:
         if line.command is None:
             with click.Context(cli, info_name="tfguard", obj=line.invocation, max_content_width=110) as ctx:
                 return show_top_help(ctx)
-        result = cli.main(list(line.words), prog_name="tfguard", standalone_mode=False, obj=line.invocation)
+        # Without a name for its variable: click's own completion would end a call with 0 where that happens to be set.
+        result = cli.main(list(line.words), "tfguard", complete_var="", standalone_mode=False, obj=line.invocation)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as done:
         return done.exit_code

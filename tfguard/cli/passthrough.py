@@ -57,8 +57,11 @@ def knows_global_options(invocation: Invocation) -> bool:
     """Whether the engine knows what stands before the command. It is asked only for more than one -chdir=DIR."""
     if len(invocation.engine_arguments) == (invocation.chdir is not None):
         return True
-    argv = [str(engine_binary(invocation)), *invocation.engine_arguments, "version"]
-    return subprocess.run(argv, capture_output=True, check=False).returncode == 0
+    binary = engine_binary(invocation)
+    argv = [str(binary), *invocation.engine_arguments, "version"]
+    with signals_let_through():
+        done = subprocess.run(argv, env=call_environment(binary, os.environ), capture_output=True, check=False)
+    return done.returncode == 0
 
 
 def _environment(expanded: bool) -> Mapping[str, str]:

@@ -39,8 +39,8 @@ def _look(invocation: Invocation, arguments: Sequence[str]) -> Sequence[str]:
     def look() -> None:
         try:
             found[:] = _warnings(invocation, arguments)
-        except (ConfigError, NotInitialisedError):
-            found[:] = []  # the one is said where the engine is chosen, the other by the engine
+        except NotInitialisedError:
+            found[:] = []  # the engine says it
         except TfguardError as error:
             found[:] = [error.what]
         except Exception as error:  # noqa: BLE001 (not even a defect may take the plan away)
@@ -59,7 +59,10 @@ def _warnings(invocation: Invocation, arguments: Sequence[str]) -> list[str]:
 
     flag = state_flag(arguments)
     discard_leftover(invocation.directory)
-    config, config_path = read_config(invocation)
+    try:
+        config, config_path = read_config(invocation)
+    except ConfigError:
+        return []  # it is said where the engine is chosen
     store = record_store(locate_state(invocation.directory, os.environ, flag), config, config_path)
     blob = store.read(HEAD)
     opened = decode_head(blob.data, f"{store.location}/{HEAD}").open_operations if blob else ()

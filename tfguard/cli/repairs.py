@@ -8,15 +8,15 @@ import click
 
 from tfguard.cli.command import EngineCommand
 from tfguard.cli.guarded import report
+from tfguard.cli.interruptible import engine_command
 from tfguard.cli.invocation import Invocation
 from tfguard.cli.passthrough import become_engine
 from tfguard.cli.wiring import run_folder, stack_context
 from tfguard.engine.arguments import expand_environment, repair_request, without_values
-from tfguard.engine.interrupts import SignalGate
-from tfguard.errors import InterruptedRunError, TfguardError
-from tfguard.flows.repair import removed_alive, repair
+from tfguard.flows.repair import repair
 from tfguard.flows.unlock import unlock
 from tfguard.model.request import REPAIRS, Effect
+from tfguard.reconcile.repairs import removed_alive
 
 _HELP = "\n\n".join(
     [
@@ -53,23 +53,18 @@ def run_repair(invocation: Invocation, name: str, arguments: tuple[str, ...]) ->
     needs_operands = request.effect is not Effect.READS
     if request.changes_nothing or (needs_operands and not request.operands):
         become_engine(invocation, (*name.split(), *arguments))  # the engine's own words; it changes nothing
-    with SignalGate() as gate:
-        try:
-            context = stack_context(invocation, gate, request.state_path, variables=request.variables)
-            if not request.locking:
-                context.console.warn("-lock=false: another run can change the state at the same time")
-            run = (unlock if request.effect is Effect.UNLOCKS else repair)(
-                context,
-                request,
-                without_values((*name.split(), *expanded)),
-                run_folder(invocation, context.stack),
-            )
-        except TfguardError as error:
-            if gate.interrupted and not isinstance(error, InterruptedRunError):
-                raise InterruptedRunError("interrupted; nothing was changed", "run the command again") from error
-            raise
-    for step in removed_alive(run.operation.steps if run.operation else ()):
-        seen = step.observed[0]
-        context.console.say(f"{step.address} left the state and still exists: {seen.import_id} ({seen.finding_id})")
-    report(context, run, invocation)
+    with engine_command() as gate:
+        context = stack_context(invocation, gate, request.state_path, variables=request.variables)
+        if not request.locking:
+            context.console.warn("-lock=false: another run can change the state at the same time")
+        run = (unlock if request.effect is Effect.UNLOCKS else repair)(
+            context,
+            request,
+            without_values((*name.split(), *expanded)),
+            run_folder(invocation, context.stack),
+        )
+        for step in removed_alive(run.operation.steps if run.operation else ()):
+            seen = step.observed[0]
+            context.console.say(f"{step.address} left the state and still exists: {seen.import_id} ({seen.finding_id})")
+        report(context, run, invocation)
     return run.exit_code

@@ -23,7 +23,8 @@ from tfguard.cli.main import COMMANDS
 from tfguard.cli.own import cli
 from tfguard.cli.passthrough import engine_binary
 from tfguard.engine.arguments import state_flag
-from tfguard.engine.help_text import HelpFlag, commands_in, flags_in, help_text, plan_flags
+from tfguard.engine.help_text import HelpFlag, commands_in, flags_in, help_text, plan_options
+from tfguard.errors import NoEngineError
 
 if TYPE_CHECKING:
     from tfguard.flows.records import Records
@@ -127,7 +128,7 @@ def _flags_of(invocation: Invocation, command: str, text: str) -> Mapping[str, H
     """The flags of an engine's command; `apply` and `destroy` also take those that shape a plan."""
     if command not in ("apply", "destroy"):
         return flags_in(text)
-    return {**plan_flags(engine_binary(invocation)), **flags_in(_help(invocation, "apply"))}
+    return {**flags_in(plan_options(_help(invocation, "plan"))), **flags_in(_help(invocation, "apply"))}
 
 
 def _at_cursor(line: _Line) -> Iterator[CompletionItem]:
@@ -205,7 +206,10 @@ def _paths(value: str, folder: Path, prefix: str, *, only_folders: bool = False)
 
 
 def _help(invocation: Invocation, *command: str) -> str:
-    return help_text(engine_binary(invocation), *command)
+    try:
+        return help_text(engine_binary(invocation), *command)
+    except NoEngineError:
+        return ""
 
 
 def _operation_ids(line: _Line) -> Iterator[CompletionItem]:

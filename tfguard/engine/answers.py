@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import sys
 import time
+from collections.abc import Callable
+from types import TracebackType
 
 from tfguard.engine.interrupts import SignalGate
 
 # An answer that is piped in comes at once; a pipe that nobody writes to must not hang a pipeline (case B67).
 _PIPED_ANSWER_SECONDS = 5.0
+_QUESTION = re.compile(rb"Enter a value:(?:\x1b\[[0-9;]*m)* (?:\x1b\[[0-9;]*m)*\Z")
+_LONGEST_QUESTION = 100
 
 
 def read_answer(gate: SignalGate) -> str | None:
@@ -34,3 +39,51 @@ def read_answer(gate: SignalGate) -> str | None:
             return line.decode("utf-8", "replace").strip()
         line += byte
     return None
+
+
+class PipedAnswers:
+    """Hands the engine a line of what is piped into tfguard for each question that it asks, and else nothing.
+
+    Open while the engine runs, which reads `descriptor`. It meets the end of its input where no answer comes.
+    """
+
+    def __init__(self, gate: SignalGate) -> None:
+        self._gate = gate
+        self.descriptor, self._own = os.pipe()
+        self._open = True
+        self._end = b""
+
+    def __enter__(self) -> PipedAnswers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+        os.close(self.descriptor)
+
+    def answering(self, show: Callable[[bytes], None]) -> Callable[[bytes], None]:
+        """Show what the engine writes, and then answer it if it is a question."""
+
+        def take(chunk: bytes) -> None:
+            show(chunk)
+            self._answer(chunk)
+
+        return take
+
+    def _answer(self, chunk: bytes) -> None:
+        """A question is the last line so far, and has no line end."""
+        self._end = (self._end + chunk)[-_LONGEST_QUESTION:]
+        if not self._open or not _QUESTION.search(self._end):
+            return
+        self._end = b""
+        answer = read_answer(self._gate)
+        if answer is None:
+            self._close()
+        else:
+            os.write(self._own, answer.encode() + b"\n")
+
+    def _close(self) -> None:
+        if self._open:
+            self._open = False
+            os.close(self._own)

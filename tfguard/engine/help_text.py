@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfguard.engine.arguments import Flags
+from tfguard.engine.locate import call_environment
 from tfguard.engine.queries import CLI_ARGUMENT_VARIABLES
 
 _FLAG = re.compile(r"^ {2,4}-([a-z][a-z0-9-]*)(?:=(\S+)| '([^']*)')?(?:[\t ]+(\S.*))?$", re.MULTILINE)
@@ -41,18 +42,18 @@ def learn_flags(binary: Path) -> Flags:
     Of those that `plan` alone explains, `apply` takes the ones that shape the plan: they stand in a section of their
     own.
     """
-    shaping, _, others = help_text(binary, "plan").partition(_OTHERS)
-    plan, more, apply = flags_in(shaping), flags_in(others), flags_in(help_text(binary, "apply"))
+    text = help_text(binary, "plan")
+    plan, all_of_plan, apply = flags_in(plan_options(text)), flags_in(text), flags_in(help_text(binary, "apply"))
     return Flags(
-        planning={*plan, *(more.keys() & apply.keys())},
+        planning={*plan, *(all_of_plan.keys() & apply.keys())},
         applying=apply.keys() - plan.keys(),
-        taking={name for name, flag in {**plan, **more, **apply}.items() if not flag.boolean},
+        taking={name for name, flag in {**all_of_plan, **apply}.items() if not flag.boolean},
     )
 
 
-def plan_flags(binary: Path) -> Mapping[str, HelpFlag]:
-    """The flags that shape a plan, which `apply` and `destroy` take too."""
-    return flags_in(help_text(binary, "plan").partition(_OTHERS)[0])
+def plan_options(text: str) -> str:
+    """That part of the help of `plan` which explains what shapes a plan, and what `apply` and `destroy` take too."""
+    return text.partition(_OTHERS)[0]
 
 
 def flags_in(text: str) -> Mapping[str, HelpFlag]:
@@ -78,7 +79,7 @@ def help_text(binary: Path, *command: str) -> str:
     try:
         done = subprocess.run(
             [str(binary), *command, "-help"],
-            env={**environ, "CHECKPOINT_DISABLE": "1"},
+            env=call_environment(binary, {**environ, "CHECKPOINT_DISABLE": "1"}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS,

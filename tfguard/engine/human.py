@@ -67,12 +67,14 @@ class PlanTrailer:
         """What of the held lines is the plan's: the colours before the one that dims the rule."""
         *blank, rule, _ = self._held
         if "─" not in rule:
-            return "".join(blank) + rule.removesuffix("\n")  # no rule, and no blank line before it
+            return "".join(blank).removesuffix("\n")
         return re.sub(r"(?:\x1b\[[0-9;]*m)?\n\Z", "", "".join(blank))
 
     @property
     def _awaits_words(self) -> bool:
-        return len(self._held) >= 2 and self._held[-1] == "\n" and bool(_RULE.fullmatch(self._held[-2][:-1]))
+        if len(self._held) < 2 or self._held[-1] != "\n" or not _RULE.fullmatch(self._held[-2][:-1]):
+            return False
+        return "─" in self._held[-2] or len(self._held) == 3
 
     def _possible_start(self) -> int:
         """How many of the held lines may be the note's first ones."""

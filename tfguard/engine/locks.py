@@ -7,18 +7,21 @@ import json
 import os
 import re
 import struct
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
 from tfguard.engine.documents import mapping, text
 from tfguard.engine.queries import Answer
+from tfguard.errors import InputError
 from tfguard.model.lock import StateLock
 
 # Takes the lock, finds nothing at this address, and lets go without having written anything.
 PROBE = ("untaint", "-no-color", "-allow-missing", "-lock-timeout=0s", "terraform_data.tfguard_asks_for_the_lock")
 
-_ID = re.compile(r"^\W*ID[=:] *(\S+)$", re.MULTILINE)
+_ID = re.compile(r"^\W*ID: +(\S+)$", re.MULTILINE)
+_OTHERS_ID = re.compile(r"already[\s│]+locked:[\s│]*ID=(\S+)")
 _FIELD = re.compile(r"^\W*(Operation|Who|Created): +(\S.*?)\s*$", re.MULTILINE)
 # struct flock as 64-bit Linux has it: type, whence, start, length, pid.
 _FLOCK = "hhqqi"
@@ -32,55 +35,66 @@ def local_lock(state: Path) -> StateLock | None:
     note = state.with_name(f".{state.name}.lock.info")
     try:
         info = mapping(json.loads(note.read_bytes()))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not (name := text(info.get("ID"))):
         return None
+    process, known = _holder(state)
     return StateLock(
         id=name,
         operation=text(info.get("Operation")) or None,
         who=text(info.get("Who")) or None,
         created=_time(text(info.get("Created"))),
-        process=_holder(state),
-        process_known=True,
+        process=process,
+        process_known=known,
     )
 
 
-def _holder(state: Path) -> int | None:
-    """The process that has the file locked; 0 for one that cannot be seen from here."""
+def _holder(state: Path) -> tuple[int | None, bool]:
+    """The process that has the file locked, 0 for one that cannot be seen from here; and whether that could be told."""
+    if not sys.platform.startswith("linux"):
+        return None, False
     try:
-        descriptor = os.open(state, os.O_RDWR)
+        descriptor = os.open(state, os.O_RDONLY)
+    except FileNotFoundError:
+        return None, True
     except OSError:
-        return None
+        return None, False
     try:
         asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
         kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
     except OSError:
-        return None
+        return None, False
     finally:
         os.close(descriptor)
-    return None if kind == fcntl.F_UNLCK else max(pid, 0)
+    return (None if kind == fcntl.F_UNLCK else max(pid, 0)), True
 
 
 def met_lock(query: Callable[..., Answer]) -> StateLock | None:
-    """The lock that the engine meets when it tries to take one; None when it gets it, or says something else.
+    """The lock that the engine meets when it tries to take one; None when it gets it.
 
-    `query` runs the engine and captures what it prints.
+    `query` runs the engine and captures what it prints. Raises `InputError` when neither came of it: then nobody knows.
     """
     answer = query(*PROBE)
-    if answer.exit_code == 0 or "acquiring the state lock" not in answer.stderr:
+    if answer.exit_code == 0:
         return None
-    ids = _ID.findall(answer.stderr)
-    if not ids:
-        return None
-    fields = dict(_FIELD.findall(answer.stderr))
-    if len(set(ids)) > 1:
+    if other := _OTHERS_ID.search(answer.stderr):
         # A backend that names the other's id alone (http) prints the note of this very try beside it.
-        return StateLock(ids[0])
-    return StateLock(ids[0], fields.get("Operation"), fields.get("Who"), _time(fields.get("Created", "")))
+        return StateLock(other[1])
+    found = _ID.search(answer.stderr)
+    if found is None or "acquiring the state lock" not in answer.stderr:
+        raise InputError(
+            f"whether the state is locked cannot be told: {answer.reason}",
+            "mend that first; with -force the ID goes to the engine all the same",
+        )
+    fields = dict(_FIELD.findall(answer.stderr))
+    return StateLock(found[1], fields.get("Operation"), fields.get("Who"), _time(fields.get("Created", "")))
 
 
 def _time(written: str) -> datetime | None:
     """A time as Go writes it: RFC 3339, or `2026-11-29 21:05:38.62956214 +0000 UTC`."""
-    match = re.match(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)\S*(?: \+0000 UTC)?$", written)
-    return datetime.fromisoformat(f"{match[1]}T{match[2]}+00:00") if match else None
+    match = re.match(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d+)? ?(Z|[+-]\d\d:?\d\d)\b", written)
+    try:
+        return datetime.fromisoformat(f"{match[1]}T{match[2]}{match[3]}") if match else None
+    except ValueError:
+        return None

@@ -62,8 +62,9 @@ class Launch:
     """What to start: its output goes to `<name>.stdout` and `<name>.stderr` in `run_directory`.
 
     `stdin` hands tfguard's own standard input on, for questions on a terminal; `answer` is all that the engine is to
-    read; without either it reads nothing. `events` is a further file that the engine was told to write. A stream that
-    has a width in `columns` is a terminal that wide for the engine, and no file: not for what must outlive tfguard.
+    read, and `source` a descriptor to read from; without any it reads nothing. `events` is a further file that the
+    engine was told to write. A stream that has a width in `columns` is a terminal that wide for the engine, and no
+    file: not for what must outlive tfguard.
     """
 
     argv: Sequence[str]
@@ -72,6 +73,7 @@ class Launch:
     name: str
     stdin: bool = False
     answer: bytes | None = None
+    source: int | None = None
     events: Path | None = None
     columns: Columns = (None, None)
 
@@ -130,12 +132,20 @@ def _start(launch: Launch, out: int, err: int) -> subprocess.Popen[bytes]:
 @contextmanager
 def _input(launch: Launch) -> Iterator[IO[bytes] | int | None]:
     if launch.stdin or launch.answer is None:
-        yield None if launch.stdin else subprocess.DEVNULL
+        unasked = subprocess.DEVNULL if launch.source is None else launch.source
+        yield None if launch.stdin else unasked
         return
-    with tempfile.TemporaryFile() as file:
+    with _memory() as file:
         file.write(launch.answer)
         file.seek(0)
         yield file
+
+
+def _memory() -> IO[bytes]:
+    """A file that lies on no disk, where the system has such: an answer can be a state in clear."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("tfguard"), "w+b")
+    return tempfile.TemporaryFile()
 
 
 def _private(path: Path) -> IO[bytes]:

@@ -46,8 +46,6 @@ KNOWN_DIFFERENCES: Final[Mapping[str, str]] = {
     " overrides) is told in full: the plan's warnings are shortened when it is known with which others they stand",
     "interrupt at the question": "tfguard's own words and 130, where the engine tells of an interrupt and gives 1: no"
     " engine runs then",
-    "piped variables": "a value that is asked for is read from a terminal alone: a pipe that nobody writes to must not"
-    " hang a pipeline",
     "unreadable input": "a state, or a plan file that was cut, that tfguard cannot read is refused in tfguard's own"
     " words, with the engine's exit code",
     "newer types": "an event of a type that is not known here shows its @message, without the human form's colours",

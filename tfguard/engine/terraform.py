@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tfguard.catalog.loader import Catalog
-from tfguard.engine.answers import read_answer
+from tfguard.engine.answers import PipedAnswers, read_answer
 from tfguard.engine.arguments import variables_in
 from tfguard.engine.backend import StateLocation
 from tfguard.engine.deposed import DeposedKeys
@@ -44,7 +44,7 @@ from tfguard.engine.state import is_encrypted, parse_state, read_envelope, read_
 from tfguard.engine.terminal import columns_of
 from tfguard.errors import EncryptedStateError, InputError
 from tfguard.model.engine import EngineInfo
-from tfguard.model.event import EngineEvent
+from tfguard.model.event import EngineEvent, EventKind
 from tfguard.model.lock import StateLock
 from tfguard.model.operation import ErroredState, StreamHealth
 from tfguard.model.plan import Plan
@@ -54,6 +54,9 @@ from tfguard.ports import ApplyExit, EngineExit, ImportProbe, RunWatcher
 
 _PRODUCTS = {"terraform": "Terraform", "tofu": "OpenTofu"}
 _EVENTS = "apply.events"
+_CHUNK = 1 << 20
+# What provisioners and plugins print: as much as they like, and nothing about a step.
+_TALK = frozenset({EventKind.PROVISION_PROGRESS, EventKind.PLAIN, EventKind.UNKNOWN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +93,23 @@ class TerraformEngine:
         form = ("-json",) if request.json else ()
         arguments = (*form, *request.planning, f"-out={plan_file}")
         printer = JsonPlanPrinter(self.streams) if request.json else HumanPlanPrinter(self.streams, request)
-        interactive = request.input and sys.stdin.isatty()
         # A plan changes nothing: should it not outlive tfguard, then nothing is lost.
         columns = (None, None) if request.json else (columns_of(1), columns_of(2))
-        launch = replace(self._launch("plan", arguments, run_directory, stdin=interactive), columns=columns)
-        ended = run_followed(launch, self.gate, Following(printer.show, printer.complain))
+        launch = replace(self._launch("plan", arguments, run_directory), columns=columns)
+        ended = self._run_asking(launch, request.input, Following(printer.show, printer.complain))
         if ended.exit_code == 0:
             self.warnings.hold(printer.finish())
         else:
             printer.failed(lambda: self._plans_anything(plan_file), lambda: self._refusal(request))
         return ended
+
+    def _run_asking(self, launch: Launch, asks: bool, following: Following) -> EngineExit:
+        """Run an engine that, when it `asks`, reads the answers from the user."""
+        if not asks or sys.stdin.isatty():
+            return run_followed(replace(launch, stdin=asks), self.gate, following)
+        with PipedAnswers(self.gate) as piped:
+            answering = replace(following, on_stdout=piped.answering(following.on_stdout))
+            return run_followed(replace(launch, source=piped.descriptor), self.gate, answering)
 
     def _plans_anything(self, plan_file: Path) -> bool:
         """Whether a plan that failed came to any change, an empty one included."""
@@ -258,13 +268,15 @@ class TerraformEngine:
     def leftover_events(self, run_directory: Path) -> tuple[Sequence[EngineEvent], StreamHealth] | None:
         """The event stream of an apply whose wrapper died, read from its run directory; None when it is not there."""
         apart = run_directory / _EVENTS
+        reader = StreamReader()
+        events: list[EngineEvent] = []
         try:
-            data = (apart if apart.exists() else run_directory / "apply.stdout").read_bytes()
+            with (apart if apart.exists() else run_directory / "apply.stdout").open("rb") as file:
+                while chunk := file.read(_CHUNK):
+                    events += (event for event in reader.feed(chunk) if event.kind not in _TALK)
         except OSError:
             return None
-        reader = StreamReader()
-        events = [*reader.feed(data), *reader.finish()]
-        return events, _health(reader)
+        return [*events, *reader.finish()], _health(reader)
 
     def pull_state(self) -> StateSnapshot:
         """The state as its backend holds it; a local one is read where it lies, every other through the engine.
@@ -305,7 +317,9 @@ class TerraformEngine:
 
     def lock(self) -> StateLock | None:
         """The engine's lock on the state: from the local lock's own file, else from what the engine says of it."""
-        return local_lock(self.location.path) if self.location.path is not None else met_lock(self._query)
+        if self.location.path is not None:
+            return local_lock(self.location.path)
+        return met_lock(lambda command, *words: self._query(command, *self._early, *words))
 
     def push_state(self, path: Path) -> EngineExit:
         """`state push`; the engine itself refuses another lineage or a lower serial. Its words go to stderr.

@@ -55,7 +55,10 @@ class StackContext:
         """
         elsewhere = operation.intent.state_out if operation else None
         try:
-            return self.engine.read_state_file(Path(elsewhere)) if elsewhere else self.engine.pull_state()
+            # An engine that failed early has not written it.
+            if elsewhere and Path(elsewhere).exists():
+                return self.engine.read_state_file(Path(elsewhere))
+            return self.engine.pull_state()
         except EmptyStateError:
             if _had_no_state(operation):
                 return EMPTY_STATE
@@ -90,6 +93,6 @@ class StackContext:
 
 
 def _had_no_state(operation: Operation | None) -> bool:
-    return (
-        operation is not None and not operation.intent.lineage and not (operation.result and operation.result.lineage)
-    )
+    if operation is None or operation.intent.state_unread:
+        return False
+    return not operation.intent.lineage and not (operation.result and operation.result.lineage)

@@ -183,14 +183,14 @@ def _intent(
         user_agent=f"tfguard/{prepared.operation_id}",
         run_directory=str(prepared.run_directory),
         boot_id=context.host.boot(),
-        state_out=_state_out(context, request),
+        state_out=state_out_of(context, request.state_out),
         on_gap_reason=options.reason,
         adopts=options.adopts,
     )
 
 
-def _state_out(context: StackContext, request: ChangeRequest) -> str | None:
-    """Where `-state-out` sends the new state; only the local backend obeys it."""
-    if request.state_out is None or context.stack.backend != "local":
+def state_out_of(context: StackContext, flag: str | None) -> str | None:
+    """Where `-state-out` sends a state; only the local backend obeys it."""
+    if flag is None or context.stack.backend != "local":
         return None
-    return str(Path(context.stack.directory) / request.state_out)
+    return str(Path(context.stack.directory) / flag)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
+from dataclasses import replace
 
 from tfguard.errors import CorruptRecordError, UsageError
 from tfguard.flows.records import Records
@@ -48,14 +49,22 @@ def findings(records: Records) -> tuple[tuple[Finding, ...], Coverage]:
     current = {*head.open_operations, *((head.current,) if head.current else ())}
     latest = {entry.finding_id: entry for entry in ledger}
     kept = {entry.operation_id for entry in latest.values() if entry.kind is DispositionKind.RETAIN}
-    found = [records.operation(operation_id) for operation_id in sorted(current | _still_there(records, kept))]
-    looked = [operation for operation in found if operation.id in current]
+    looked = [records.operation(operation_id) for operation_id in sorted(current)]
+    older, damaged = _readable(records, sorted(kept - current))
     coverage = (
         coverage_of(looked) if looked else Coverage(gaps=(Gap(records.location, "no operation is recorded there"),))
     )
-    return findings_of(found, ledger), coverage
+    in_order = sorted([*looked, *older], key=lambda operation: operation.id)
+    return findings_of(in_order, ledger), replace(coverage, gaps=(*coverage.gaps, *damaged))
 
 
-def _still_there(records: Records, ids: Collection[str]) -> set[str]:
-    """Of these operations, those that the record still has."""
-    return set(ids) & set(records.operation_ids()) if ids else set()
+def _readable(records: Records, ids: Sequence[str]) -> tuple[list[Operation], list[Gap]]:
+    """These operations, and a gap for each that cannot be read: it must not hide the findings of all the others."""
+    found: list[Operation] = []
+    gaps: list[Gap] = []
+    for operation_id in ids:
+        try:
+            found.append(records.operation(operation_id))
+        except CorruptRecordError as error:
+            gaps.append(Gap(f"operation {operation_id}", error.what))
+    return found, gaps

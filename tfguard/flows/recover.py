@@ -128,7 +128,8 @@ def _confirmed(context: StackContext, operation: Operation, options: RecoverOpti
     for address in options.confirm_absent:
         _refuse_unless_unknown(operation.steps, address)
     steps = tuple(
-        _with_word(step, said) if step.address in options.confirm_absent else step for step in operation.steps
+        _with_word(step, said) if step.address in options.confirm_absent and _is_all_unknown(step) else step
+        for step in operation.steps
     )
     result = replace(operation.result, steps=steps)
     context.records.finish(result, operation.result)
@@ -136,12 +137,15 @@ def _confirmed(context: StackContext, operation: Operation, options: RecoverOpti
 
 
 def _refuse_unless_unknown(steps: Sequence[Step], address: str) -> None:
-    step = next((step for step in steps if step.address == address), None)
-    if step is None or step.outcome is not Outcome.UNKNOWN or step.observed:
+    if not any(step.address == address and _is_all_unknown(step) for step in steps):
         raise InputError(
             f"{address} is no step of which nothing is known: only such a one can be closed on your word",
             "see `tfguard status` for what it is",
         )
+
+
+def _is_all_unknown(step: Step) -> bool:
+    return step.outcome is Outcome.UNKNOWN and not step.observed
 
 
 def _with_word(step: Step, said: str) -> Step:

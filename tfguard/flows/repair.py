@@ -8,24 +8,21 @@ from pathlib import Path
 
 from tfguard.errors import InputError, InterruptedRunError, TfguardError
 from tfguard.flows.context import StackContext
-from tfguard.flows.guard import GuardedRun
+from tfguard.flows.guard import GuardedRun, state_out_of
 from tfguard.flows.history import findings
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.settle import Settling, settle
 from tfguard.flows.stocktaking import all_unknown, status_of
+from tfguard.model.address import resource_type
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.finding import Finding
 from tfguard.model.ids import new_operation_id
-from tfguard.model.operation import Intent, Operation, RecordedProvider, Result, Step, StepStatus
+from tfguard.model.operation import Intent, Operation, Outcome, RecordedProvider, Result
 from tfguard.model.request import Effect, RepairRequest
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import ApplyExit
-from tfguard.reconcile.repairs import repair_steps
-
-STARTED = "command_start"
-ENDED = "command_end"
-"""The kinds of the two journal entries that a command without an event stream has."""
+from tfguard.reconcile.repairs import ENDED, STARTED, repair_steps, told_by_exit
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +80,11 @@ def _intent(
     directory: Path,
     before: _Before,
 ) -> Intent:
-    state = before.state
+    state, moves = before.state, request.effect is Effect.MOVES
     return Intent(
         operation_id=operation_id,
         command=request.command,
-        argv=tuple(argv),
+        argv=_without_import_id(context, request, argv),
         stack=context.stack,
         engine=context.engine.info,
         actor=context.host.actor(),
@@ -102,8 +99,10 @@ def _intent(
         user_agent=f"tfguard/{operation_id}",
         run_directory=str(directory),
         boot_id=context.host.boot(),
-        state_out=_state_out(context, request),
-        operands=request.operands,
+        state_out=None if moves else state_out_of(context, request.state_out),
+        moved=request.operands[:2] if moves else (),
+        moved_to=state_out_of(context, request.state_out) if moves else None,
+        state_unread=state is None,
     )
 
 
@@ -113,11 +112,12 @@ def _known_providers(context: StackContext) -> tuple[RecordedProvider, ...]:
     return last.intent.providers if last else ()
 
 
-def _state_out(context: StackContext, request: RepairRequest) -> str | None:
-    """Where the changed state goes instead of the stack's own; under `state mv` it is another stack's state."""
-    if request.state_out is None or context.stack.backend != "local" or request.effect is Effect.MOVES:
-        return None
-    return str(Path(context.stack.directory) / request.state_out)
+def _without_import_id(context: StackContext, request: RepairRequest, argv: Sequence[str]) -> tuple[str, ...]:
+    """The command line without an import id that could be a secret: a random_password is imported by its value."""
+    if request.effect is not Effect.PUTS_IN or context.around.catalog.get(resource_type(request.operands[0])):
+        return tuple(argv)
+    ids = set(request.operands[1:])
+    return tuple("<removed>" if word in ids else word for word in argv)
 
 
 def _concluded(
@@ -128,21 +128,18 @@ def _concluded(
         operation_id=intent.operation_id,
         status=status_of(ended),
         ended_at=context.clock.now(),
-        steps=all_unknown(_told(request, intent.steps, ended.exit.exit_code), "not compared yet"),
+        steps=all_unknown(told_by_exit(request.effect, intent.steps, ended.exit.exit_code), "not compared yet"),
         exit_code=ended.exit.exit_code,
         signal=ended.exit.signal,
         gaps=(before.gap,) if before.gap else (),
         stream=ended.health,
     )
     operation = Operation(intent, result)
-    moves_to = request.state_out if request.effect is Effect.MOVES else None
-    elsewhere = (Path(context.stack.directory) / moves_to,) if moves_to else ()
     try:
         context.records.write_outcome(result, None)
-        settled = settle(context, operation, Settling(not ended.exit.interrupted, request.variables, elsewhere))
-        if request.effect is Effect.PUTS_IN and ended.exit.exit_code == 0:
-            _note_import(context, request, settled)
-        return settled
+        operation = _settled(context, operation, Settling(not ended.exit.interrupted, request.variables))
+        if request.effect is Effect.PUTS_IN:
+            _note_import(context, request, operation)
     except TfguardError as error:
         context.console.warn(f"{error.what}; the operation stays open: {error.advice}")
     except Exception as error:  # noqa: BLE001 (a defect in looking must not take the engine's exit code away)
@@ -150,21 +147,35 @@ def _concluded(
     return operation
 
 
-def _told(request: RepairRequest, steps: tuple[Step, ...], exit_code: int) -> tuple[Step, ...]:
-    """What the engine's exit code says about the steps; that a state was pushed says nothing about an object."""
-    if request.effect is Effect.OVERWRITES:
-        return steps
-    status = StepStatus.OK if exit_code == 0 else StepStatus.ERROR
-    return tuple(replace(step, status=status) for step in steps)
+def _settled(context: StackContext, operation: Operation, how: Settling) -> Operation:
+    """The operation after the look; with a state that cannot be read it is written down as far as it is known."""
+    try:
+        return settle(context, operation, how)
+    except InputError as error:
+        context.console.warn(error.what)
+        if operation.result is None:
+            raise
+        result = replace(operation.result, gaps=(*operation.result.gaps, error.what))
+        context.records.finish(result, operation.result)
+        return replace(operation, result=result)
 
 
 def _note_import(context: StackContext, request: RepairRequest, operation: Operation) -> None:
-    """A finding that was imported by hand is settled like one that was adopted."""
-    address, import_id = request.operands[0], request.operands[1]
-    kind = operation.steps[0].type if operation.steps else ""
-    for finding in findings(context.records)[0]:
-        if finding.object and (finding.object.type, finding.object.import_id) == (kind, import_id):
-            context.records.decide([_imported(context, finding, address, operation)])
+    """A finding that was imported by hand is settled like one that was adopted, if it is certain which one it was."""
+    step = next(iter(operation.steps), None)
+    if step is None or step.outcome not in (Outcome.RECORDED, Outcome.TAINTED):
+        return
+    wanted = (step.type, request.operands[1])
+    found = [one for one in findings(context.records)[0] if one.object and one.id not in _adopted(context)]
+    found = [one for one in found if one.object and (one.object.type, one.object.import_id) == wanted]
+    chosen = [one for one in found if step.address in one.addresses] or found
+    if len(chosen) == 1:
+        context.records.decide([_imported(context, chosen[0], step.address, operation)])
+
+
+def _adopted(context: StackContext) -> set[str]:
+    ledger = {entry.finding_id: entry.kind for entry in context.records.dispositions()}
+    return {finding_id for finding_id, kind in ledger.items() if kind is DispositionKind.IMPORT}
 
 
 def _imported(context: StackContext, finding: Finding, address: str, operation: Operation) -> Disposition:
@@ -179,8 +190,3 @@ def _imported(context: StackContext, finding: Finding, address: str, operation: 
         address=address,
         import_id=finding.object.import_id if finding.object else None,
     )
-
-
-def removed_alive(steps: Sequence[Step]) -> list[Step]:
-    """The steps whose objects were taken out of the state on purpose, and live."""
-    return [step for step in steps if step.disposition and step.observed and step.outcome and not step.open]

@@ -16,24 +16,23 @@ from tfguard.model.disposition import Disposition
 from tfguard.model.evidence import Evidence, EvidenceKind
 from tfguard.model.operation import ErroredState, JournalEntry, Operation, OperationStatus, Result, Step, StreamHealth
 from tfguard.model.plan import ProviderConfig
+from tfguard.model.request import REPAIRS
 from tfguard.model.state import StateSnapshot
 from tfguard.reconcile.findings import decisions_since
 from tfguard.reconcile.look import listings_for
 from tfguard.reconcile.progress import SIGNAL, Progress, journal_entry
-from tfguard.reconcile.repairs import compare, is_repair
+from tfguard.reconcile.repairs import compare, exit_code_in, is_repair, told_by_exit
 
 
 @dataclass(frozen=True, slots=True)
 class Settling:
     """How to settle: `arguments` are the engine's `-var` and `-var-file`, needed where its own read is asked for.
 
-    With `patient` the consistency grace is waited out where waiting can still settle something. `elsewhere` are further
-    state files: what one of them has is not lost.
+    With `patient` the consistency grace is waited out where waiting can still settle something.
     """
 
     patient: bool = True
     arguments: tuple[str, ...] = ()
-    elsewhere: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ def settle(context: StackContext, operation: Operation, how: Settling) -> Operat
     result = operation.result or _ended_alone(context, operation, story)
     state = context.read_state(operation)
     errored = unpushed_errored_state(context, operation, state)
-    told, asked = _compared(context, operation, result.steps, state, how)
+    told, asked = _compared(context, operation, result.steps, state)
     if asked or not is_repair(operation.intent):
         verdict = verify(_run(context, operation, asked, result, story, how, errored), context.around, how.patient)
     else:
@@ -122,6 +121,8 @@ def _time(text: str | None) -> datetime | None:
 def _ended_alone(context: StackContext, operation: Operation, story: _Story) -> Result:
     """The result of a run whose tfguard was ended before it could write one."""
     progress = story.progress
+    if is_repair(operation.intent) and (code := exit_code_in(story.journal)) is not None:
+        return _repaired_alone(operation, story, code)
     started = bool(story.journal) or story.health.whole
     if progress.finished:
         status, said = OperationStatus.OK, "its tfguard was ended; the engine went on alone and finished its work"
@@ -143,13 +144,31 @@ def _ended_alone(context: StackContext, operation: Operation, story: _Story) -> 
     )
 
 
+def _repaired_alone(operation: Operation, story: _Story, exit_code: int) -> Result:
+    """The result of a repair whose end is on record: its tfguard was ended while it looked."""
+    effect = REPAIRS[operation.intent.command]
+    return Result(
+        operation_id=operation.id,
+        status=OperationStatus.OK if exit_code == 0 else OperationStatus.ERROR,
+        ended_at=story.journal[-1].at,
+        steps=told_by_exit(effect, operation.steps, exit_code),
+        exit_code=exit_code,
+        notes=("its tfguard was ended while it looked",),
+        stream=story.health,
+    )
+
+
 def _compared(
-    context: StackContext, operation: Operation, steps: Sequence[Step], state: StateSnapshot, how: Settling
+    context: StackContext, operation: Operation, steps: Sequence[Step], state: StateSnapshot
 ) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     """The steps that the states conclude, and those to look up. An apply's own steps all have to be looked up."""
     if not is_repair(operation.intent):
         return (), tuple(steps)
-    compared = compare(operation.intent, steps, state, _elsewhere(context, how), context.around.catalog)
+    moved_to = operation.intent.moved_to
+    destination = context.engine.read_state_file(Path(moved_to)) if moved_to else state
+    compared = compare(
+        operation.intent, steps, state, destination, _elsewhere(context, operation), context.around.catalog
+    )
     return without_secrets(compared.told, state.secrets), compared.lost
 
 
@@ -158,8 +177,9 @@ def _lasting_gaps(result: Result) -> tuple[str, ...]:
     return () if result.steps else result.gaps
 
 
-def _elsewhere(context: StackContext, how: Settling) -> tuple[StateSnapshot, ...]:
-    return (*context.other_states(), *(context.engine.read_state_file(path) for path in how.elsewhere))
+def _elsewhere(context: StackContext, operation: Operation) -> tuple[StateSnapshot, ...]:
+    moved_to = operation.intent.moved_to
+    return (*context.other_states(), *((context.engine.read_state_file(Path(moved_to)),) if moved_to else ()))
 
 
 def _run(
@@ -181,7 +201,7 @@ def _run(
         quiet_since=max(result.ended_at, story.progress.last_at or result.ended_at),
         stream_whole=story.health.whole,
         read_state=lambda: context.read_state(operation),
-        read_known=lambda: _elsewhere(context, how),
+        read_known=lambda: _elsewhere(context, operation),
         errored=read_errored_state(context, operation.id, errored) if errored else None,
         probe=lambda step, import_id: context.engine.probe_import(step.address, import_id, _arguments(operation, how)),
     )
@@ -216,8 +236,8 @@ def _providers(
 
 def _keep(before: Sequence[Step], after: Sequence[Step]) -> tuple[Step, ...]:
     """What was observed once stays known, also when it is no longer seen (rule 2: later writes add)."""
-    old = {(step.address, step.action): step for step in before}
-    return tuple(_kept(old.get((step.address, step.action)), step) for step in after)
+    old = {(step.address, step.action, step.deposed): step for step in before}
+    return tuple(_kept(old.get((step.address, step.action, step.deposed)), step) for step in after)
 
 
 def _kept(old: Step | None, new: Step) -> Step:

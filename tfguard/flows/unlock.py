@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from tfguard.errors import InterruptedRunError, OperationAliveError, TfguardError, UsageError
+from tfguard.errors import InputError, InterruptedRunError, OperationAliveError, TfguardError, UsageError
 from tfguard.flows.context import StackContext
 from tfguard.flows.guard import GuardedRun
 from tfguard.flows.repair import repair
@@ -23,12 +23,11 @@ def unlock(context: StackContext, request: RepairRequest, argv: Sequence[str], f
     With `-force` the id on the command line is the word for it; a living holder is refused all the same. `argv` and
     `folder` are as for `repair`. Raises `OperationAliveError` for a holder that lives.
     """
-    lock = context.engine.lock()
+    lock = _lock(context, request)
     if lock is not None:
         _describe(context, lock)
     context.records.refuse_if_alive()
     if lock is None:
-        context.console.say("no lock could be found on the state; the engine has the last word")
         return repair(context, request, argv, folder)
     if lock.process is not None:
         where = f"process {lock.process} of this machine" if lock.process else "a process that cannot be seen from here"
@@ -40,6 +39,20 @@ def unlock(context: StackContext, request: RepairRequest, argv: Sequence[str], f
         return GuardedRun(1)
     forced = request if request.forced else replace(request, arguments=("-force", *request.arguments), forced=True)
     return repair(context, forced, argv, folder)
+
+
+def _lock(context: StackContext, request: RepairRequest) -> StateLock | None:
+    """The lock on the state. Raises `InputError` when nobody knows whether there is one, and `-force` is not given."""
+    try:
+        lock = context.engine.lock()
+    except InputError as error:
+        if not request.forced:
+            raise
+        context.console.warn(error.what)
+        return None
+    if lock is None:
+        context.console.say("no lock could be found on the state; the engine has the last word")
+    return lock
 
 
 def _typed(context: StackContext, lock: StateLock) -> bool:

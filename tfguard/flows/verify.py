@@ -279,7 +279,7 @@ def verify(run: Run, around: Surroundings, patient: bool) -> Verdict:
 def _may_settle(step: Step) -> bool:
     """Whether waiting can turn this unknown into something: a lagging list can, a refused one or candidates cannot."""
     final = {*_NO_ANSWER, EvidenceKind.SEVERAL_CANDIDATES} & {evidence.kind for evidence in step.evidence}
-    return step.outcome is Outcome.UNKNOWN and not final and not step.observed
+    return step.open and step.outcome is Outcome.UNKNOWN and not final and not step.observed
 
 
 def _look_once(run: Run, around: Surroundings, asked_at: datetime) -> Verdict:

@@ -177,8 +177,9 @@ class RecordedProvider:
 class Intent:
     """What is written before the engine may change anything. Written once, never changed.
 
-    `state_out` is the file that `-state-out` sends the new state to, where that is not the stack's own. `operands` are
-    what a repair (`state mv SOURCE DESTINATION`) was called with, beside its flags.
+    `state_out` is the file that `-state-out` sends the new state to, where that is not the stack's own. `moved` are
+    source and destination of a `state mv`, `moved_to` the file of the other state that it moves to. `state_unread`
+    tells that the state before could not be read, which is not the same as that there was none.
     """
 
     operation_id: str
@@ -204,7 +205,9 @@ class Intent:
     state_out: str | None = None
     on_gap_reason: str | None = None
     adopts: tuple[str, ...] = ()
-    operands: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
+    moved_to: str | None = None
+    state_unread: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from tfguard.catalog.types import ResourceType
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.inventory import CloudObject
 from tfguard.model.operation import ObservedObject, Step, StepStatus
+from tfguard.model.state import StateInstance
 from tfguard.reconcile.look import ListingKey, Look, listing_key, never_started
 from tfguard.reconcile.marks import observe, with_finding
 from tfguard.reconcile.matching import Match, Window, candidate, same_object
@@ -101,6 +102,14 @@ def observed_match(match: Match, claims: Claims) -> ObservedObject:
 def tells_apart(kind: ResourceType, identity: Mapping[str, str]) -> bool:
     """Whether an identity holds anything that tells one object of this type from another."""
     return any(key in identity for key in kind.keys)
+
+
+def is_same(step: Step, held: StateInstance, catalog: Catalog) -> bool:
+    """Whether an address still has the object that a step is about; where nothing tells objects apart, it has."""
+    kind = catalog.get(step.type)
+    if kind is None or not (tells_apart(kind, step.before) and tells_apart(kind, held.identity)):
+        return True
+    return same_identity(kind, step.before, held.identity)
 
 
 def same_identity(kind: ResourceType, one: Mapping[str, str], other: Mapping[str, str]) -> bool:

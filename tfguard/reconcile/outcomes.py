@@ -37,6 +37,7 @@ from tfguard.reconcile.removals import (
     dropped,
     forgotten,
     held_for_delete,
+    held_for_keep,
     lagging,
     left_over,
     still_listed,
@@ -54,8 +55,8 @@ def _conclude(step: Step, look: Look, catalog: Catalog, claims: Claims) -> Step:
         step = replace(step, status=StepStatus.ERROR)  # attempted and not finished
     held = look.state.at(step.address)
     if step.action is Action.FORGET:
-        return forgotten(step, look, catalog, held)
-    if step.action is Action.NOOP and held is None:
+        return forgotten(step, look, catalog, held_for_keep(step, look, catalog))
+    if step.action is Action.NOOP and held_for_keep(step, look, catalog) is None:
         return dropped(step, look, catalog)
     if step.action is Action.DELETE:
         return deleted(step, look, catalog, held_for_delete(step, held, look, catalog))

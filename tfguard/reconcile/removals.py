@@ -12,7 +12,7 @@ from tfguard.model.inventory import CloudObject
 from tfguard.model.operation import Outcome, Step, StepStatus
 from tfguard.model.plan import Action
 from tfguard.model.state import StateInstance
-from tfguard.reconcile.claims import known_to_state, same_identity, tells_apart
+from tfguard.reconcile.claims import is_same, known_to_state, same_identity, tells_apart
 from tfguard.reconcile.look import Look, listing_key
 from tfguard.reconcile.marks import absent, gone, leftover, recorded, unknown_unless_seen
 from tfguard.reconcile.matching import lies_elsewhere, same_object
@@ -28,10 +28,12 @@ def deleted(step: Step, look: Look, catalog: Catalog, held: StateInstance | None
     listing, kind = look.listing(listing_key(step)), catalog.get(step.type)
     if kind is not None and kind.parent is not None and listing is None:
         return child_of_parent(step, look, kind)
-    if listing is None or kind is None:
+    if kind is None or (listing is None and step.action.deletes):
         if step.status is StepStatus.OK:
             return gone(step, EvidenceKind.ENGINE_EVENT, f"{_by_engine(step)}; the catalogue cannot list the type")
         return unknown_unless_seen(step, EvidenceKind.NOT_LOOKED_FOR, f"the catalogue cannot list {step.type}")
+    if listing is None:
+        return unknown_unless_seen(step, EvidenceKind.GAP, f"no list of {step.type} was made")
     if (left := still_listed(step, look, catalog)) is not None:
         return left_over(step, left, look)
     if listing.gap is not None:
@@ -60,16 +62,16 @@ def forgotten(step: Step, look: Look, catalog: Catalog, held: StateInstance | No
         return recorded(step, held)
     if catalog.state_only(step.provider):
         return gone(step, EvidenceKind.NOT_LISTED, "this provider keeps objects in the state alone")
+    left, listing = still_listed(step, look, catalog), look.listing(listing_key(step))
     evidence = [Evidence(EvidenceKind.REMOVED_FROM_STATE, "it was given up on purpose, and left as it is")]
-    left = still_listed(step, look, catalog)
-    listing, kind = look.listing(listing_key(step)), catalog.get(step.type)
-    looked = listing is not None and listing.gap is None and kind is not None and tells_apart(kind, step.before)
-    if left is None and looked and listing is not None:
+    if listing is None or listing.gap is not None:
+        evidence.append(Evidence(EvidenceKind.NOT_LOOKED_FOR, "whether it still exists could not be looked up"))
+    elif left is None:
         evidence.append(Evidence(EvidenceKind.NOT_LISTED, f"not among the objects in {listing.scope} now"))
     return replace(
         step,
         status=StepStatus.RETAINED,
-        outcome=Outcome.UNKNOWN if left is None and looked else Outcome.ORPHANED,
+        outcome=Outcome.ORPHANED if left else Outcome.UNKNOWN,
         disposition=DispositionKind.RETAIN.value,
         observed=(leftover(step, left),) if left else (),
         evidence=tuple(evidence),
@@ -77,9 +79,23 @@ def forgotten(step: Step, look: Look, catalog: Catalog, held: StateInstance | No
 
 
 def dropped(step: Step, look: Look, catalog: Catalog) -> Step:
-    """An object that a refresh or another state dropped from the state, though nobody asked for that."""
+    """An object that a refresh or another state dropped from the state, though nobody asked for that.
+
+    A refresh has read it itself. What a pushed state lacks nobody has read: a list may be late for it.
+    """
     found = deleted(step, look, catalog, None)
-    return replace(found, status=StepStatus.ABSENT) if found.outcome is Outcome.ABSENT else found
+    if found.outcome is not Outcome.ABSENT:
+        return found
+    if step.status is not StepStatus.OK and not look.grace_over and not catalog.state_only(step.provider):
+        detail = f"not listed; that proves it gone from {look.grace_ends:%H:%M:%SZ} on"
+        return unknown_unless_seen(step, EvidenceKind.NOT_LISTED, detail)
+    return replace(found, status=StepStatus.ABSENT)
+
+
+def held_for_keep(step: Step, look: Look, catalog: Catalog) -> StateInstance | None:
+    """What the state still has of the object that was to stay, or to leave on purpose: at its address, and the same."""
+    here = (held for held in look.state.instances if (held.address, held.deposed) == (step.address, step.deposed))
+    return next((held for held in here if is_same(step, held, catalog)), None)
 
 
 def held_for_delete(step: Step, held: StateInstance | None, look: Look, catalog: Catalog) -> StateInstance | None:

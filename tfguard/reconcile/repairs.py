@@ -9,20 +9,17 @@ from tfguard.catalog.loader import Catalog
 from tfguard.model.address import lies_below, resource_type
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.evidence import Evidence, EvidenceKind
-from tfguard.model.operation import Intent, Operation, Step, StepStatus
+from tfguard.model.operation import Intent, JournalEntry, Operation, Step, StepStatus
 from tfguard.model.plan import Action
 from tfguard.model.request import REPAIRS, Effect
 from tfguard.model.secrets import is_secret
 from tfguard.model.state import StateInstance, StateSnapshot
-from tfguard.reconcile.claims import same_identity
+from tfguard.reconcile.claims import is_same, same_identity
 from tfguard.reconcile.marks import name_of, recorded
 
-_ACTIONS: Mapping[Effect, Action] = {
-    Effect.READS: Action.NOOP,
-    Effect.OVERWRITES: Action.NOOP,
-    Effect.MOVES: Action.NOOP,
-    Effect.TAKES_OUT: Action.FORGET,
-}
+STARTED = "command_start"
+ENDED = "command_end"
+"""The kinds of the two journal entries that a command without an event stream has."""
 
 
 def is_repair(intent: Intent) -> bool:
@@ -37,11 +34,12 @@ def repair_steps(effect: Effect, operands: Sequence[str], before: StateSnapshot)
     `update` one that is to be marked or put in.
     """
     if effect in (Effect.READS, Effect.OVERWRITES):
-        return tuple(_step(held, _ACTIONS[effect], before.secrets) for held in before.instances)
+        return tuple(_step(held, Action.NOOP, before.secrets) for held in before.instances)
     if effect in (Effect.TAKES_OUT, Effect.MOVES):
         named = operands if effect is Effect.TAKES_OUT else operands[:1]
         chosen = [held for held in before.instances if any(lies_below(held.address, name) for name in named)]
-        return tuple(_step(held, _ACTIONS[effect], before.secrets) for held in chosen)
+        action = Action.FORGET if effect is Effect.TAKES_OUT else Action.NOOP
+        return tuple(_step(held, action, before.secrets) for held in chosen)
     if effect in (Effect.MARKS, Effect.PUTS_IN) and operands:
         held = before.at(operands[0])
         if held is None:
@@ -73,25 +71,31 @@ class Compared:
 
 
 def compare(
-    intent: Intent, steps: Sequence[Step], state: StateSnapshot, elsewhere: Sequence[StateSnapshot], catalog: Catalog
+    intent: Intent,
+    steps: Sequence[Step],
+    state: StateSnapshot,
+    destination: StateSnapshot,
+    elsewhere: Sequence[StateSnapshot],
+    catalog: Catalog,
 ) -> Compared:
     """Conclude from the states what they can tell. An object that simply stayed where it was needs no step.
 
-    `elsewhere` are the other states that are known: what one of them has is not lost.
+    `destination` is the state that a `state mv` moves to, mostly this one; `elsewhere` are the other states that are
+    known: what one of them has is not lost.
     """
     places = {(held.address, held.deposed): held for held in state.instances}
-    moves = REPAIRS[intent.command] is Effect.MOVES
+    arrivals = {(held.address, held.deposed): held for held in destination.instances} if intent.moved else {}
     told: list[Step] = []
     lost: list[Step] = []
     for step in steps:
         held = places.get((step.address, step.deposed))
         if step.action is Action.UPDATE:
             told.append(recorded(step, held) if held else _not_done(step))
-        elif held is not None and _is_same(step, held, catalog):
+        elif held is not None and is_same(step, held, catalog):
             if step.action is Action.FORGET:
                 told.append(recorded(step, held))
-        elif moves and (held := places.get((_destination(step.address, intent.operands), step.deposed))):
-            told.append(_moved(step, held, "the state holds"))
+        elif (arrived := _arrived(step, intent, arrivals)) and is_same(step, arrived, catalog):
+            told.append(_moved(step, arrived, f"{intent.moved_to or 'the state'} holds"))
         elif (moved := _elsewhere(step, state, elsewhere, catalog)) is not None:
             told.append(moved)
         else:
@@ -104,13 +108,6 @@ def _not_done(step: Step) -> Step:
     return replace(step, status=StepStatus.ERROR, outcome=None, evidence=(Evidence(EvidenceKind.ENGINE_EVENT, detail),))
 
 
-def _is_same(step: Step, held: StateInstance, catalog: Catalog) -> bool:
-    """Whether an address still has the object that it had; where nothing tells objects apart, it has."""
-    kind = catalog.get(step.type)
-    comparable = kind is not None and kind.keys and step.before and held.identity
-    return not (comparable and kind) or same_identity(kind, step.before, held.identity)
-
-
 def _elsewhere(step: Step, state: StateSnapshot, elsewhere: Sequence[StateSnapshot], catalog: Catalog) -> Step | None:
     """The step of an object that went to another address, or that another known state has."""
     for snapshot in (state, *elsewhere):
@@ -121,15 +118,38 @@ def _elsewhere(step: Step, state: StateSnapshot, elsewhere: Sequence[StateSnapsh
     return None
 
 
-def _destination(address: str, operands: Sequence[str]) -> str:
-    """Where `state mv SOURCE DESTINATION` puts what was at `address`."""
-    source, destination = operands
-    return destination + address.removeprefix(source)
+def _arrived(
+    step: Step, intent: Intent, arrivals: Mapping[tuple[str, str | None], StateInstance]
+) -> StateInstance | None:
+    """What lies where `state mv` puts what was at the step's address."""
+    if len(intent.moved) != 2:
+        return None
+    source, destination = intent.moved
+    return arrivals.get((destination + step.address.removeprefix(source), step.deposed))
 
 
 def _moved(step: Step, held: StateInstance, where: str) -> Step:
     done = recorded(replace(step, status=StepStatus.OK), held)
     return replace(done, evidence=(Evidence(EvidenceKind.IN_STATE, f"{where} {name_of(held)} at {held.address}"),))
+
+
+def told_by_exit(effect: Effect, steps: Sequence[Step], exit_code: int) -> tuple[Step, ...]:
+    """What the engine's exit code says about the steps; that a state was pushed says nothing about an object."""
+    if effect is Effect.OVERWRITES:
+        return tuple(steps)
+    status = StepStatus.OK if exit_code == 0 else StepStatus.ERROR
+    return tuple(replace(step, status=status) for step in steps)
+
+
+def exit_code_in(journal: Sequence[JournalEntry]) -> int | None:
+    """The exit code that a repair's journal tells; None when nobody was there to see its end."""
+    words = [entry.detail or "" for entry in journal if entry.kind == ENDED]
+    return int(words[-1].rpartition(" ")[2]) if words and words[-1].rpartition(" ")[2].isdecimal() else None
+
+
+def removed_alive(steps: Sequence[Step]) -> list[Step]:
+    """The steps whose objects were taken out of the state on purpose, and live."""
+    return [step for step in steps if step.action is Action.FORGET and any(seen.finding_id for seen in step.observed)]
 
 
 def removals(operation: Operation, steps: Sequence[Step], decided: Mapping[str, Disposition]) -> list[Disposition]:

@@ -60,7 +60,8 @@ def operation_summary(operation: Operation, status: OperationStatus, next_action
         if step.open
         for item in (*step.evidence, *(found for seen in step.observed for found in seen.evidence))
     )
-    lines += [f"- not complete: {_text(gap)}" for gap in (result.gaps[:_ROWS] if result else ())]
+    gaps = result.gaps if result else ()
+    lines += [f"- not complete: {_text(gap)}" for gap in gaps[:_ROWS]] + _left_out(len(gaps) - _ROWS)
     if any(step.open and step.outcome is Outcome.DUPLICATED for step in steps):
         lines += ["", _text(f"To settle a duplicate: {SETTLE_DUPLICATE}")]
     return "\n".join([*lines, *_commands(next_actions)]) + "\n\n"
@@ -188,7 +189,7 @@ def _commands(commands: Sequence[str]) -> list[str]:
         return []
     lines = [_one_line(command) for command in commands]
     fence = "`" * max(3, *(len(run) + 1 for line in lines for run in re.findall("`+", line) or [""]))
-    return ["", "Next:", "", f"{fence}sh", *lines[:_ROWS], fence]
+    return ["", "Next:", "", f"{fence}sh", *lines[:_ROWS], fence, *_left_out(len(lines) - _ROWS)]
 
 
 def _text(value: str) -> str:
