@@ -11,8 +11,10 @@ from itertools import chain, product
 from pathlib import Path
 
 import pytest
-from matrix import APPLY, Case, Shown, Stacks
+from helpers import Run, StackFactory
+from matrix import APPLY, WARNED, Case, Shown, Stacks
 
+from fixtures import stand_in_tofu
 from fixtures.terraform_env import terraform_environment
 from tfguard.engine.render import KNOWN_DIFFERENCES
 
@@ -255,6 +257,7 @@ GOLDEN: Mapping[str, Golden] = {
 # Those that take more than a stack of the builtin provider, each with the test that shows it.
 SHOWN_ELSEWHERE: Mapping[str, str] = {
     "deposed": "tests/engine/test_deposed.py::test_a_key_that_only_another_state_has_is_not_known",
+    "own form": "tests/e2e/test_matrix.py::test_an_engine_that_prints_the_apply_itself_repeats_the_plans_warnings",
     "newer types": "tests/engine/test_render.py::test_event_of_a_newer_engine_shows_its_message",
 }
 
@@ -281,6 +284,19 @@ def test_every_known_difference_is_shown_by_a_test() -> None:
     for place in SHOWN_ELSEWHERE.values():
         path, _, name = place.partition("::")
         assert f"def {name}(" in (ROOT / path).read_text()
+
+
+def test_an_engine_that_prints_the_apply_itself_repeats_the_plans_warnings(
+    engine: Path, plain_stack: StackFactory, tfguard: Run, tmp_path: Path
+) -> None:
+    """With the stand-in for OpenTofu; no real one."""
+    (tmp_path / "tofu").symlink_to(stand_in_tofu.__file__)
+    environ = {"TFGUARD_ENGINE": str(tmp_path / "tofu"), "STAND_IN_TERRAFORM": str(engine)}
+    done = tfguard(*APPLY, cwd=plain_stack(WARNED), env=environ)
+    assert done.returncode == 0, done.stderr
+    plan, _, apply = done.stdout.partition("terraform_data.a: Creating...")
+    assert "Quoted references are deprecated" in plan
+    assert "Quoted references are deprecated" in apply
 
 
 @pytest.mark.parametrize("name", ["line", "lines", "unicode", "number"])

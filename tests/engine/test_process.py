@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -108,7 +110,7 @@ class Engine:
         self.folder = folder
         (folder / "engine.py").write_text(ENGINE)
 
-    def run(self, argv: list[str], start: Callable[[], None]) -> tuple[EngineExit, Seen]:
+    def run(self, argv: list[str], start: Callable[[], object]) -> tuple[EngineExit, Seen]:
         """Run it; `start` is called in a thread as soon as it is there."""
         seen = Seen()
         launch = Launch(argv, dict(os.environ), self.folder, "apply")
@@ -239,6 +241,36 @@ def test_an_engine_whose_script_was_killed_is_waited_for_and_still_hears_an_inte
     ended, seen = engine.run(argv, kill_the_script)
     assert ended == EngineExit(137, 9, interrupted=True)
     assert seen.out == b"done\n"
+    assert engine.heard == ["SIGINT"]
+
+
+def test_an_interrupt_is_for_the_engine_and_not_for_what_it_is_about_to_start(engine: Engine, tmp_path: Path) -> None:
+    # Between fork and exec a child looks like its parent.
+    forks = "import os, sys\nif os.fork() == 0: sys.argv[1] += '/child'; os.mkdir(sys.argv[1])\n"
+    (tmp_path / "engine.py").write_text(forks + ENGINE)
+
+    def interrupt() -> None:
+        eventually(lambda: (tmp_path / "child/ready").exists())
+        os.kill(os.getpid(), signal.SIGINT)
+        eventually(lambda: engine.heard != [] or (tmp_path / "child/heard").exists())
+        (tmp_path / "child/finish").touch()
+
+    engine.run(engine.argv, interrupt)
+    assert engine.heard == ["SIGINT"]
+    assert not (tmp_path / "child/heard").exists()
+
+
+def test_an_interrupt_gets_through_beside_a_process_whose_name_is_no_text(engine: Engine, tmp_path: Path) -> None:
+    odd = os.fsencode(tmp_path) + b"/\xff\xfe) \xc3"
+    shutil.copy(shutil.which("sleep") or "/bin/sleep", odd)
+    with subprocess.Popen([odd, b"1000"]) as beside:
+        try:
+            ended, _ = engine.run(
+                engine.argv, lambda: (os.kill(os.getpid(), signal.SIGINT), eventually(lambda: engine.heard != []))
+            )
+        finally:
+            beside.kill()
+    assert ended.interrupted
     assert engine.heard == ["SIGINT"]
 
 

@@ -169,6 +169,22 @@ def test_the_next_command_is_called_as_this_one_was() -> None:
 
 
 @pytest.mark.parametrize(
+    ("argv", "option"),
+    [
+        (("apply", "-state=a.tfstate"), " -state=a.tfstate"),
+        (("apply", "--state", "a b", "-state-out=x"), " -state='a b'"),
+        (("apply", "-state=a", "-state=b"), " -state=b"),
+        (("state", "rm", "x"), ""),
+        (("apply", "-var=state=<removed>", "-state"), ""),
+    ],
+)
+def test_the_next_command_names_the_state_that_this_one_named(argv: tuple[str, ...], option: str) -> None:
+    given = operation(ORPHANED)
+    given = replace(given, intent=replace(given.intent, argv=argv))
+    assert next_actions(given) == (f"tfguard import{option} --orphan {ID}",)
+
+
+@pytest.mark.parametrize(
     ("outcome", "verdict", "actions"),
     [
         (Outcome.ORPHANED, Verdict.ORPHANED, ("import",)),

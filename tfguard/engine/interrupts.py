@@ -194,6 +194,6 @@ def _ancestors() -> Iterator[int]:
     while pid > 0:
         yield pid
         try:
-            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+            pid = int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
         except OSError:
             return

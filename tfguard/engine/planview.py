@@ -64,14 +64,15 @@ class PlanView:
     def __init__(self, color: bool) -> None:
         self._color = color
         self._pending = ""
+        self._kept: list[str] = []
         self.begun = False
 
     def feed(self, chunk: str) -> str:
         """The part of the output so far that belongs to the planning itself."""
-        text = self._pending + chunk
         if self.begun:
-            self._pending = text
+            self._kept.append(chunk)
             return ""
+        text = self._pending + chunk
         found = _BEGIN.search(text)
         self.begun = found is not None
         start = _after_blank_line(text, found.start()) if found else len(text) - _possible_begin(text)
@@ -95,7 +96,8 @@ class PlanView:
         return text if found is None or planned_anything() else text[found.end() :]
 
     def _rest(self) -> str:
-        text, self._pending = self._pending, ""
+        text = self._pending + "".join(self._kept)
+        self._pending, self._kept = "", []
         return text
 
 

@@ -49,12 +49,12 @@ class Following:
 def process_start_time(pid: int) -> int | None:
     """When a process started, in clock ticks since boot; None when it does not run (field 22 of /proc/PID/stat)."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        told = Path(f"/proc/{pid}/stat").read_bytes()  # a process may have any bytes for a name
     except OSError:
         return None
-    fields = text.rpartition(")")[2].split()
+    fields = told.rpartition(b")")[2].split()
     # A zombie has ended: only its parent has not looked yet.
-    return None if fields[0] in ("Z", "X") else int(fields[19])
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,18 +236,21 @@ def _engine_processes(session: int, arguments: Sequence[str]) -> list[int]:
     provisioner starts is not. Empty where the system does not tell.
     """
     parents: dict[int, int] = {}
+    calls: dict[int, Sequence[bytes]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it may end at any moment
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
             if int(fields[3]) == session:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
                 if all(os.fsencode(argument) in words for argument in arguments):
-                    parents[int(entry.name)] = int(fields[1])
+                    parents[int(entry.name)], calls[int(entry.name)] = int(fields[1]), words
 
     def depth(pid: int) -> int:
         return 1 + depth(parents[pid]) if pid in parents else 0
 
-    return sorted(parents, key=depth, reverse=True)
+    # One that was called as its parent was has not become anything yet: the engine is starting something.
+    itself = [pid for pid in calls if calls[pid] != calls.get(parents[pid])]
+    return sorted(itself, key=depth, reverse=True)
 
 
 def _exit(returncode: int, interrupted: bool) -> EngineExit:

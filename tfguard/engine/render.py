@@ -48,6 +48,8 @@ KNOWN_DIFFERENCES: Final[Mapping[str, str]] = {
     " engine runs then",
     "unreadable input": "a state, or a plan file that was cut, that tfguard cannot read is refused in tfguard's own"
     " words, with the engine's exit code",
+    "own form": "where the engine prints an apply itself beside its events (OpenTofu from 1.12) and asks nothing, the"
+    " plan's warnings come before the apply's lines; those about the configuration come again behind them",
     "newer types": "an event of a type that is not known here shows its @message, without the human form's colours",
 }
 """Where tfguard shows something else than the engine, each with its reason (tests/e2e/test_matrix.py has the proof)."""
