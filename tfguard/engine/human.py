@@ -74,7 +74,7 @@ class PlanTrailer:
     def _awaits_words(self) -> bool:
         if len(self._held) < 2 or self._held[-1] != "\n" or not _RULE.fullmatch(self._held[-2][:-1]):
             return False
-        return "─" in self._held[-2] or len(self._held) == 3
+        return "─" in self._held[-2] or (len(self._held) == 3 and self._held[-2] == "\n")
 
     def _possible_start(self) -> int:
         """How many of the held lines may be the note's first ones."""
