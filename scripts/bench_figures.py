@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fixtures.aws_sim import MotoServer
+from fixtures.large_runs import LARGE, SMALL, measured
 from fixtures.terraform_env import find_engine, find_mirror, terraform_environment, write_cli_config, write_stack
 
 ROOT = Path(__file__).parent.parent
@@ -178,6 +179,26 @@ def bench_version(runs: int) -> str:
     )
 
 
+def bench_memory() -> str:
+    """The most memory of tfguard itself in an apply of each large stack, beside that of a small one."""
+    engine = find_engine()
+    if engine is None:
+        sys.exit("terraform or tofu is needed on the PATH")
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="tfguard-bench-") as folder:
+        environ = terraform_environment(write_cli_config(Path(folder) / "cli.tfrc", None)) | {"PYTHONPATH": str(ROOT)}
+        for number, (name, body) in enumerate({"one object": SMALL, **LARGE}.items()):
+            stack = Path(folder) / str(number)
+            stack.mkdir()
+            (stack / "main.tf").write_text(body)
+            _run([str(engine), "init", "-no-color"], stack, environ)
+            done = measured("apply", "-auto-approve", "-no-color", cwd=stack, env=environ)
+            if done.code != 0:
+                sys.exit(f"the apply of {name} ended with {done.code}: {done.err[-2000:]}")
+            rows.append(f"| {name} | {len(done.out) / 1e6:.1f} | {done.peak / 1024:.0f} |\n")
+    return "| | output, MB | most memory, MB |\n|---|---|---|\n" + "".join(rows)
+
+
 def write_section(name: str, text: str) -> None:
     """Put a measurement's text into the report, in place of the one before."""
     content = REPORT.read_text()
@@ -192,7 +213,7 @@ def write_section(name: str, text: str) -> None:
 def main() -> None:
     """Run the measurement that was asked for."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("what", choices=["apply", "events", "version"])
+    parser.add_argument("what", choices=["apply", "events", "memory", "version"])
     parser.add_argument("--runs", type=int, default=5, help="how many counted runs (5)")
     parser.add_argument("--resources", type=int, default=50, help="size of the stack for `apply` (50)")
     parser.add_argument("--dry", action="store_true", help="print only, leave docs/benchmarks.md alone")
@@ -200,6 +221,7 @@ def main() -> None:
     texts = {
         "apply": lambda: bench_apply(arguments.runs, arguments.resources),
         "events": bench_events,
+        "memory": bench_memory,
         "version": lambda: bench_version(max(arguments.runs, 10)),
     }
     text = texts[arguments.what]()

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import signal
 import subprocess
-import sys
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -27,82 +23,12 @@ from helpers import (
     wait_until,
 )
 
+from fixtures.large_runs import LARGE, LONG_LINES, MANY, SMALL, TALKS, TFGUARD, measured
 from fixtures.stand_in_engine import install
 
 pytestmark = pytest.mark.e2e
 
-TFGUARD = [sys.executable, "-m", "tfguard"]
 MOST_GROWTH = 100 * 1024  # kB
-
-SMALL = 'resource "terraform_data" "a" {}\n'
-MANY = """
-resource "terraform_data" "a" {
-  count = 400
-  input = "${count.index} ${join(" ", [for number in range(60) : "word${number}"])}"
-}
-"""
-LONG_LINES = """
-locals {
-  long = join("", [for number in range(1000) : format("%0100d", number)])
-}
-resource "terraform_data" "a" {
-  count = 10
-  input = "${local.long}${count.index}"
-}
-output "long" {
-  value = "${local.long}end"
-}
-"""
-TALKS = """
-resource "terraform_data" "a" {
-  provisioner "local-exec" {
-    interpreter = ["%(python)s", "-c"]
-    command     = "for number in range(10000): print(f'{number:01050d}')"
-  }
-  provisioner "local-exec" {
-    interpreter = ["%(python)s", "-c"]
-    command     = "print('z' * 60000)"
-  }
-}
-""" % {"python": sys.executable}  # noqa: UP031 (braces are the configuration's)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """How a run ended, what it wrote, and the most memory that tfguard itself had, in kB."""
-
-    code: int
-    out: str
-    err: str
-    peak: int
-
-
-def measured(*arguments: str, cwd: Path, env: dict[str, str]) -> Measured:
-    """Run tfguard and look at its memory all the while."""
-    out, err = cwd / "measured.out", cwd / "measured.err"
-    with out.open("wb") as stdout, err.open("wb") as stderr:
-        running = subprocess.Popen(
-            [*TFGUARD, *arguments], cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
-        )
-        peak, deadline = 0, time.monotonic() + 280
-        try:
-            while running.poll() is None and time.monotonic() < deadline:
-                peak = _peak(running.pid) or peak
-                time.sleep(0.01)
-            assert running.poll() is not None, "it hangs"
-        finally:
-            if running.poll() is None:
-                running.kill()
-                running.wait()
-    return Measured(running.returncode, out.read_text(), err.read_text(), peak)
-
-
-def _peak(pid: int) -> int | None:
-    """The most memory that a process ever had; None when it has ended."""
-    with contextlib.suppress(OSError):
-        if found := re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE):
-            return int(found[1])
-    return None
 
 
 def masked(shown: str) -> list[str]:
@@ -120,7 +46,7 @@ def small(plain_stack: StackFactory, run_env: dict[str, str]) -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
-@pytest.mark.parametrize("body", [MANY, LONG_LINES, TALKS], ids=["400 objects", "lines of 100 kB", "10 MB"])
+@pytest.mark.parametrize("body", LARGE.values(), ids=LARGE)
 def test_a_large_run_shows_all_that_the_engine_shows_and_takes_little_memory(
     plain_stack: StackFactory, tf: Run, run_env: dict[str, str], small: int, body: str
 ) -> None:

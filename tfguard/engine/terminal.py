@@ -10,6 +10,7 @@ import fcntl
 import os
 import struct
 import termios
+from contextlib import suppress
 from types import TracebackType
 from typing import Final
 
@@ -47,7 +48,8 @@ class EngineTerminal:
 
     def read(self, size: int) -> bytes:
         """At most `size` bytes; none when the engine has written nothing more."""
-        try:
-            return os.read(self._own, size)
-        except OSError:  # nothing there, or nobody who could write
-            return b""
+        found = b""
+        with suppress(OSError):  # nothing there, or nobody who could write
+            while len(found) < size and (part := os.read(self._own, size - len(found))):
+                found += part  # a terminal hands out a few kilobytes at a time
+        return found
