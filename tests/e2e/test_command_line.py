@@ -34,7 +34,6 @@ from helpers import (
 
 from fixtures.aws_sim import MotoServer
 from fixtures.fault_proxy import FaultProxy
-from tfguard.engine.render import NO_TERMINAL_WIDTH
 
 pytestmark = pytest.mark.e2e
 
@@ -340,13 +339,10 @@ def test_the_question_on_a_terminal_is_terraforms(
 
 
 def on_terminal(argv: list[str], cwd: Path, env: Mapping[str, str], answer: str) -> tuple[int, str]:
-    """Run a command on a terminal, answer its question, and tell its exit code and all that it showed.
-
-    The terminal has as many columns as the engine assumes without one: a plan is wrapped at those (KNOWN_DIFFERENCES).
-    """
+    """Run a command on a terminal, answer its question, and tell its exit code and all that it showed."""
     owner, terminal = pty.openpty()
     os.set_inheritable(terminal, True)
-    subprocess.run(["stty", "cols", str(NO_TERMINAL_WIDTH), "rows", "40"], stdin=terminal, check=True)
+    subprocess.run(["stty", "cols", "101", "rows", "40"], stdin=terminal, check=True)
     process = subprocess.Popen(
         argv, cwd=cwd, env=dict(env), stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
     )

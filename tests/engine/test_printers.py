@@ -132,6 +132,9 @@ def test_words_about_anything_else_stay_and_so_do_those_that_the_command_does_no
     screen, printer = human_plan(("err", b"see plan -help\n"))
     printer.failed(lambda: True, lambda: None)
     assert screen.written == [("err", "see plan -help\n")]
+    screen, printer = human_plan(("err", b"see plan -help\n"))
+    printer.failed(lambda: True, lambda: Answer(1, "", "No configuration files"))
+    assert screen.written == [("err", "see plan -help\n")]
 
 
 def test_the_same_in_the_stream() -> None:

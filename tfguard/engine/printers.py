@@ -72,7 +72,6 @@ class HumanPlanPrinter:
 
     def finish(self) -> list[Diagnostic]:
         """The end of a plan that worked: what it has warned of, which is not shown yet."""
-        self.show(b"")
         rest = self._view.feed(self._trailer.finish())
         shown, warnings = self._view.finish()
         self._streams.out(rest + shown)
@@ -83,9 +82,17 @@ class HumanPlanPrinter:
         """The end of a plan that failed. `own_words` asks the command itself, where a plan's words are not its own."""
         rest = self._view.feed(self._trailer.finish()) + self._view.failed(planned_anything)
         of_plan = not self._shown and any(words in self._complaints for words in _WORDS_OF_PLAN)
-        answer = own_words() if of_plan else None
+        answer = _instead(self._complaints, own_words) if of_plan else None
         self._streams.out(rest if answer is None else answer.stdout)
         self._streams.err(self._complaints if answer is None else answer.stderr)
+
+
+def _instead(said: str, own_words: Callable[[], Answer | None]) -> Answer | None:
+    """The command's own words, if they are about the same: it was asked where no configuration is."""
+    answer = own_words()
+    if answer is None:
+        return None
+    return answer if (NO_CONFIGURATION in said) == (NO_CONFIGURATION in answer.stdout + answer.stderr) else None
 
 
 class JsonPlanPrinter:
@@ -113,7 +120,8 @@ class JsonPlanPrinter:
     def failed(self, planned_anything: Callable[[], bool], own_words: Callable[[], Answer | None]) -> None:
         """The end of a plan that failed. `own_words` asks the command itself, where a plan's words are not its own."""
         rest = self._stream.failed(planned_anything)
-        answer = own_words() if any(words.encode() in rest for words in _WORDS_OF_PLAN) else None
+        of_plan = any(words.encode() in rest for words in _WORDS_OF_PLAN)
+        answer = _instead(rest.decode("utf-8", "replace"), own_words) if of_plan else None
         # The version, with which every stream begins, was shown before.
         self._out(rest if answer is None else answer.stdout.encode().partition(b"\n")[2])
 
