@@ -1,6 +1,6 @@
 """`python -m tfguard`."""
 
-from tfguard.cli.main import run
+from tfguard.cli.start import run
 
 if __name__ == "__main__":
     run()

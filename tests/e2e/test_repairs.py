@@ -395,3 +395,93 @@ def test_no_value_of_a_variable_is_kept_of_an_import(pair: tuple[Path, Path], tf
     assert kept.stdout == ""
     argv: list[Any] = intent(stack, operations(stack)[0])["argv"]
     assert argv == ["import", "-var=pw=<removed>", "terraform_data.n", "<removed>"]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["resource.terraform_data.a", "terraform_data . a", 'terraform_data.b[ "one" ]', 'terraform_data.b["\\u006fne"]'],
+)
+def test_however_an_address_is_typed_what_left_the_state_is_seen(
+    pair: tuple[Path, Path], tfguard: Run, typed: str
+) -> None:
+    _, stack = pair
+    assert tfguard("state", "rm", typed, cwd=stack).returncode == 0
+    (found,) = last(stack)["steps"]
+    assert (found["action"], found["outcome"]) == ("forget", "absent"), "it lived in the state alone"
+
+
+def test_a_moved_object_of_a_type_that_nobody_lists_is_found_at_its_new_address(
+    stack_factory: StackFactory, tfguard: Run
+) -> None:
+    alarm = """
+resource "aws_cloudwatch_event_rule" "{name}" {{
+  name                = "nightly"
+  schedule_expression = "rate(1 day)"
+}}
+"""
+    stack = settings(stack_factory(alarm.format(name="n")))
+    assert tfguard(*APPLY, cwd=stack).returncode == 0
+    moved = "moved {\n  from = aws_cloudwatch_event_rule.n\n  to = aws_cloudwatch_event_rule.z\n}\n"
+    (stack / "main.tf").write_text(alarm.format(name="z") + moved)
+    assert tfguard("refresh", cwd=stack).returncode == 0
+    found = step(status(tfguard, stack, code=0), "aws_cloudwatch_event_rule.n")
+    assert (found["outcome"], found["evidence"][0]["detail"].split(" at ")[1]) == (
+        "recorded",
+        "aws_cloudwatch_event_rule.z",
+    )
+    assert (
+        tfguard("state", "mv", "aws_cloudwatch_event_rule.z", "aws_cloudwatch_event_rule . n", cwd=stack).returncode
+        == 0
+    )
+    assert step(status(tfguard, stack, code=0), "aws_cloudwatch_event_rule.z")["outcome"] == "recorded"
+
+
+@pytest.mark.parametrize("command", [["refresh"], ["import", "terraform_data.n", "id"]])
+def test_a_variable_that_is_piped_in_reaches_a_repair(
+    pair: tuple[Path, Path], tf: Run, tfguard: Run, command: list[str]
+) -> None:
+    one, other = pair
+    for stack in pair:
+        (stack / "v.tf").write_text('variable "v" {}\nresource "terraform_data" "n" {\n  input = var.v\n}\n')
+    theirs, ours = tf(*command, cwd=one, stdin="val\n", check=False), tfguard(*command, cwd=other, stdin="val\n")
+    assert (masked(ours.stdout), ours.returncode) == (masked(theirs.stdout), theirs.returncode) and ours.returncode == 0
+
+
+def test_a_destination_that_cannot_be_read_blocks_nothing_for_ever(
+    pair: tuple[Path, Path], engine: Path, tfguard: Run, workdir: Path
+) -> None:
+    _, stack = pair
+    killer = workdir / "killing-engine"
+    killer.write_text(f'#!/bin/sh\n"{engine}" "$@"\ncode=$?\n[ "$2" = mv ] && kill -9 $PPID\nexit $code\n')
+    killer.chmod(0o755)
+    tfguard(
+        "--engine",
+        str(killer),
+        "state",
+        "mv",
+        "-state-out=o.tfstate",
+        "terraform_data.a",
+        "terraform_data.a",
+        cwd=stack,
+    )
+    (stack / "o.tfstate").write_bytes(b"")
+    assert tfguard("recover", cwd=stack).returncode == 11
+    done = tfguard("recover", "--confirm-absent", "terraform_data.a", "--reason", "moved by hand", cwd=stack)
+    assert done.returncode == 0, done.stderr
+
+
+def test_mistyped_words_that_could_be_secrets_are_not_kept(pair: tuple[Path, Path], tfguard: Run) -> None:
+    _, stack = pair
+    for words in ("import hunter2", "import terraform_data.a=hunter2 x", "refresh -vars=hunter2", "refresh s=hunter2"):
+        assert tfguard(*words.split(), cwd=stack).returncode == 1
+    kept = subprocess.run(["grep", "-r", "hunter2", str(record(stack))], capture_output=True, text=True)
+    assert kept.stdout == ""
+
+
+def test_a_repair_of_a_stack_that_was_not_initialised_gets_the_engines_words(
+    workdir: Path, tf: Run, tfguard: Run
+) -> None:
+    (workdir / "main.tf").write_text('terraform {\n  backend "http" {\n    address = "http://127.0.0.1:9/"\n  }\n}\n')
+    theirs, ours = tf("refresh", cwd=workdir, check=False), tfguard("refresh", cwd=workdir)
+    assert (ours.returncode, own_lines(ours.stderr)) == (theirs.returncode, theirs.stderr)
+    assert not (workdir / "terraform.tfstate.tfguard").exists()

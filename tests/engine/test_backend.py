@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tfguard.engine.backend import StateLocation, locate_state, s3_state_key
-from tfguard.errors import InputError, NotInitialisedError
+from tfguard.errors import InputError, NotInitialisedError, UsageError
 from tfguard.stores.s3_client import backend_client
 
 
@@ -163,3 +163,20 @@ def test_a_backend_that_was_not_set_up_has_an_error_of_its_own(tmp_path: Path) -
     (tmp_path / "main.tf").write_text('terraform {\n  backend "s3" {\n  }\n}\n')
     with pytest.raises(NotInitialisedError):
         located(tmp_path)
+
+
+def test_a_backend_block_counts_in_a_terraform_block_alone(tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text(
+        'locals {\n  other = <<-EOT\n    terraform {\n      backend "s3" {\n      }\n    }\n  EOT\n}\n'
+        'resource "x" "y" {\n  cloud {\n  }\n  backend "gcs" {\n  }\n}\nterraform {\n  required_version = ">= 1.5"\n}\n'
+    )
+    assert locate_state(tmp_path, {}).stack.backend == "local"
+    (tmp_path / "b.tf").write_text('terraform {\n  backend "s3" {}\n}\n')
+    with pytest.raises(NotInitialisedError, match="'s3'"):
+        locate_state(tmp_path, {})
+
+
+@pytest.mark.parametrize("name", ["a/b", "../../esc", "..", "ü", "a b"])
+def test_a_workspace_that_the_engine_refuses_has_no_place(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="workspace"):
+        locate_state(tmp_path, {"TF_WORKSPACE": name})

@@ -170,3 +170,13 @@ def test_warnings_before_a_question_are_shortened_when_that_is_wanted() -> None:
     short = warnings_text(found, change_request("apply", ["-no-color", "-compact-warnings"]), "OpenTofu")
     assert short == "\nWarnings:\n\n- w\n\nTo see the full warning notes, run OpenTofu without -compact-warnings.\n"
     assert warnings_text([], change_request("apply", []), "OpenTofu") == ""
+
+
+def test_what_is_no_error_is_shown_at_once_however_early_it_comes() -> None:
+    screen, _ = human_plan(("err", b"MFA code: "), ("err", b"[DEBUG] x\n"))
+    assert screen.written == [("err", "MFA code: "), ("err", "[DEBUG] x\n")]
+
+
+def test_an_endless_error_is_not_kept_for_ever() -> None:
+    screen, _ = human_plan(("err", b"Error: "), *[("err", b"x" * 65536)] * 20)
+    assert sum(len(text) for _, text in screen.written) > 1 << 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfguard.model.address import lies_below, resource_type
+from tfguard.model.address import lies_below, normal_address, resource_type
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,29 @@ def test_the_type_in_an_address(address: str, kind: str) -> None:
 )
 def test_what_a_shorter_address_stands_for(address: str, named: str, stands_for: bool) -> None:
     assert lies_below(address, named) is stands_for
+
+
+@pytest.mark.parametrize(
+    ("typed", "normal"),
+    [
+        ("aws_vpc.a", "aws_vpc.a"),
+        ("resource.aws_vpc.a", "aws_vpc.a"),
+        ("module.m.resource.aws_vpc.a", "module.m.aws_vpc.a"),
+        ("module.resource.aws_vpc.a", "module.resource.aws_vpc.a"),
+        ("terraform_data . a", "terraform_data.a"),
+        ('a.u[ "x" ]', 'a.u["x"]'),
+        ("a.c[01]", "a.c[1]"),
+        ('a.u["\\u00e9"]', 'a.u["é"]'),
+        ('module.m["k\\u002e2"].a.b', 'module.m["k.2"].a.b'),
+        ('a.u["x y"]', 'a.u["x y"]'),
+        ('a.u["q\\"uote"]', 'a.u["q\\"uote"]'),
+        ('a.u["new\\nline"]', 'a.u["new\\nline"]'),
+        ('a.u["$${z}"]', 'a.u["$${z}"]'),
+        ('a.u["[0]"]', 'a.u["[0]"]'),
+        ("a.u[abc]", "a.u[abc]"),
+        ('a.u["\\UFFFFFFFF"]', 'a.u["\\\\UFFFFFFFF"]'),
+        ("", ""),
+    ],
+)
+def test_an_address_is_compared_as_the_state_writes_it(typed: str, normal: str) -> None:
+    assert normal_address(typed) == normal

@@ -64,6 +64,7 @@ def compared(
 ) -> Compared:
     made = intent(command, *(operands if command == "state mv" else ()))
     effect = {"refresh": Effect.READS, "state rm": Effect.TAKES_OUT, "state mv": Effect.MOVES, "taint": Effect.MARKS}
+    effect["state push"] = Effect.OVERWRITES
     steps = repair_steps(effect[command], operands, before)
     return compare(made, steps, after, after, (other,), CATALOG)
 
@@ -124,8 +125,9 @@ def test_what_left_the_state_is_looked_up() -> None:
 
 def test_an_address_with_another_object_has_lost_the_first() -> None:
     other = held("aws_iam_role.app", role("another"))
-    (lost,) = compared("refresh", before=state(APP), after=state(other), other=state()).lost
+    (lost,) = compared("state push", before=state(APP), after=state(other), other=state()).lost
     assert lost.before["name"] == "app"
+    assert compared("refresh", before=state(APP), after=state(other), other=state()) == Compared((), ())
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -16,12 +18,19 @@ from tfguard.engine.interrupts import SignalGate
 from tfguard.errors import InterruptedRunError
 from tfguard.report.paint import Paint
 
+_PATIENCE_SECONDS = 1.0
+
 
 class UserStreams:
     """The user's stdout and stderr for the engine's output. A reader that has gone away stops nothing (case B10)."""
 
     def __init__(self) -> None:
         self._gone: set[int] = set()
+        self._meanwhile: Callable[[], None] = lambda: None
+
+    def meanwhile(self, tick: Callable[[], None]) -> None:
+        """What to do now and then while a reader keeps one waiting: a lease has to be renewed."""
+        self._meanwhile = tick
 
     def out(self, text: str) -> None:
         """Write to stdout and flush."""
@@ -36,19 +45,20 @@ class UserStreams:
             return
         try:
             stream.flush()
-            _write_all(stream.fileno(), text.encode("utf-8", "replace"))
+            self._write_all(stream.fileno(), text.encode("utf-8", "replace"))
         except (OSError, ValueError):
             self._gone.add(stream.fileno())
             _detach(stream)
 
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    """Write everything, also to a reader that is slow and did not ask to be waited for (a non-blocking pipe)."""
-    while data:
-        try:
-            data = data[os.write(descriptor, data) :]
-        except BlockingIOError:
-            select.select([], [descriptor], [])
+    def _write_all(self, descriptor: int, data: bytes) -> None:
+        """Write everything, also to a reader that is slow, or stopped, or did not ask to be waited for."""
+        while data:
+            if not select.select([], [descriptor], [], _PATIENCE_SECONDS)[1]:
+                self._meanwhile()
+                continue
+            with contextlib.suppress(BlockingIOError):
+                # As much as a pipe that can be written to takes without waiting.
+                data = data[os.write(descriptor, data[: select.PIPE_BUF]) :]
 
 
 def _detach(stream: TextIO) -> None:
@@ -57,6 +67,15 @@ def _detach(stream: TextIO) -> None:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, stream.fileno())
         os.close(nothing)
+
+
+_STEERING = re.compile(r"(?!\x1b\[[0-9;]*m)[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def marked(text: str) -> str:
+    """tfguard's own words, each line marked as such, without what would steer a terminal: names in it are others'."""
+    lines = _STEERING.sub("\ufffd", text).split("\n")
+    return "".join(f"tfguard: {line}\n" for line in lines)
 
 
 class StderrConsole:
@@ -69,11 +88,11 @@ class StderrConsole:
 
     def say(self, text: str) -> None:
         """One line."""
-        self._streams.err(f"tfguard: {text}\n")
+        self._streams.err(marked(text))
 
     def warn(self, text: str) -> None:
         """One line that should be noticed."""
-        self._streams.err(f"tfguard: {self.paint('warning:', 'yellow', 'bold')} {text}\n")
+        self._streams.err(marked(f"{self.paint('warning:', 'yellow', 'bold')} {text}"))
 
     def confirm(self, question: str) -> bool:
         """Ask yes or no on a terminal; without one the answer is no."""

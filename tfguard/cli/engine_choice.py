@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,13 @@ def read_config(invocation: Invocation) -> tuple[Config, Path | None]:
         return Config(), None
     from tfguard.schemas.config import load_config  # a YAML parser, which a stack without the file need not load
 
-    return load_config(path), path.absolute()
+    config = load_config(path)
+    return replace(config, engine=_from_there(config.engine, path)), path.absolute()
+
+
+def _from_there(engine: str | None, path: Path) -> str | None:
+    """The engine that a file names; one that is a path counts from the file's folder, as its patterns do."""
+    return str(path.absolute().parent / engine) if engine and os.sep in engine else engine
 
 
 def configured_engine(invocation: Invocation) -> str | None:
@@ -62,7 +69,7 @@ def _engine_line(invocation: Invocation) -> str | None:
         match = _ENGINE_LINE.search(path.read_text(errors="replace")) if path else None
     except (ConfigError, OSError):
         return None
-    return match[2] if match else None
+    return _from_there(match[2], path) if match and path else None
 
 
 def installed_engine(invocation: Invocation, configured: str | None) -> InstalledEngine:

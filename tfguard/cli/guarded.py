@@ -95,6 +95,7 @@ def _request(invocation: Invocation, command: str, arguments: Sequence[str], exp
     except UsageError:
         request = None
     if request is None or not knows_global_options(invocation):
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # should the engine ask after all, nobody answers
         become_engine(invocation, (command, *refused_line(command, expanded, learned)), expanded=True)
     cannot_start = request.json and not request.plan_file and not request.auto_approve
     no_plan = request.plan_file is not None and not can_be_plan(invocation.directory / request.plan_file)

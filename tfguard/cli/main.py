@@ -16,6 +16,7 @@ from typing import NoReturn
 from tfguard.cli.invocation import CommandLine, read_command_line
 from tfguard.cli.passthrough import become_engine
 from tfguard.engine.arguments import asks_for_help, asks_for_version
+from tfguard.engine.interrupts import SignalGate
 from tfguard.engine.signals import HANDLED
 from tfguard.errors import ExitCode, TfguardError
 
@@ -44,8 +45,9 @@ def run() -> None:
     _open_closed_streams()
     _print_any_name()
     _let_signals(signal.default_int_handler)  # until an engine runs, any of them ends with 130
+    SignalGate.leaves = signal.SIG_IGN  # afterwards the exit code stands
     code = exit_code_of(sys.argv[1:])
-    _let_signals(signal.SIG_IGN)  # the exit code stands
+    _let_signals(signal.SIG_IGN)
     if code == ExitCode.INTERRUPTED:
         _leave_at_once(code)
     sys.exit(code)
@@ -91,6 +93,7 @@ def exit_code_of(arguments: list[str]) -> int:
     except TfguardError as error:
         return _complain(error.what, error.advice, error.exit_code)
     except KeyboardInterrupt:
+        _let_signals(signal.SIG_IGN)
         return _complain("interrupted", "nothing was running", ExitCode.INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -143,5 +146,7 @@ def _own(line: CommandLine) -> int:
 
 
 def _complain(what: str, advice: str, exit_code: int) -> int:
-    print(f"tfguard: {what}\ntfguard: {advice}", file=sys.stderr)
+    from tfguard.cli.console import marked
+
+    sys.stderr.write(marked(f"{what}\n{advice}"))
     return exit_code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from tfguard.cli.invocation import Invocation
 from tfguard.engine.locate import call_environment, find_binary
 from tfguard.engine.queries import CLI_ARGUMENT_VARIABLES
 from tfguard.engine.signals import signals_let_through
+from tfguard.errors import NoEngineError, TfguardError, UsageError
 
 # Python ignores these, and a program that it becomes would go on ignoring them.
 _IGNORED_BY_PYTHON = ("SIGPIPE", "SIGXFSZ")
@@ -36,7 +38,17 @@ def become_engine(invocation: Invocation, arguments: Sequence[str], *, expanded:
     for name in _IGNORED_BY_PYTHON:
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     environ = call_environment(binary, _environment(expanded))
-    os.execve(binary, [str(binary), *invocation.engine_arguments, *arguments], environ)
+    try:
+        os.execve(binary, [str(binary), *invocation.engine_arguments, *arguments], environ)
+    except OSError as error:
+        raise cannot_run(binary, error) from error
+
+
+def cannot_run(binary: Path, error: OSError) -> TfguardError:
+    """What to say of an engine that the system does not run, such as one for another kind of machine."""
+    if error.errno == errno.E2BIG:
+        return UsageError("the command line is too long for this system", "shorten it")
+    return NoEngineError(f"{binary} cannot be started: {error.strerror}", "name another engine with --engine")
 
 
 def call_engine(invocation: Invocation, arguments: Sequence[str], *, expanded: bool = False) -> int:
@@ -48,8 +60,11 @@ def call_engine(invocation: Invocation, arguments: Sequence[str], *, expanded: b
     argv = [str(binary), *invocation.engine_arguments, *arguments]
     sys.stdout.flush()
     sys.stderr.flush()
-    with signals_let_through():
-        code = subprocess.run(argv, env=call_environment(binary, _environment(expanded)), check=False).returncode
+    try:
+        with signals_let_through():
+            code = subprocess.run(argv, env=call_environment(binary, _environment(expanded)), check=False).returncode
+    except OSError as error:
+        raise cannot_run(binary, error) from error
     return code if code >= 0 else 128 - code
 
 

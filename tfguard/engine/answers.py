@@ -19,7 +19,8 @@ _LONGEST_QUESTION = 100
 
 
 def read_answer(gate: SignalGate) -> str | None:
-    """The answer without its line end; None when there is no whole line, or when a signal came first.
+    """The answer without what is blank at its end, as the engine reads one; None when there is no whole line, or a
+    signal came first.
 
     A terminal is waited for as long as it takes, a pipe for a few seconds.
     """
@@ -36,7 +37,7 @@ def read_answer(gate: SignalGate) -> str | None:
         if byte == b"":
             return None
         if byte == b"\n":
-            return line.decode("utf-8", "replace").strip()
+            return line.decode("utf-8", "replace").rstrip()
         line += byte
     return None
 

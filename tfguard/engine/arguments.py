@@ -98,6 +98,7 @@ _REFUSED: Mapping[str, frozenset[str]] = {
 _MODES = ("destroy", "refresh-only")
 
 
+_REPAIRING = frozenset(["force", "dry-run", "allow-missing", "ignore-remote-version", "orphan"])
 _KNOWN = frozenset({*_PLANNING, *_APPLYING, *_BOTH, *_FORM, *_REFUSED["destroy"], "concise"})
 
 
@@ -386,11 +387,16 @@ def variables_in(arguments: Sequence[str]) -> tuple[str, ...]:
 
 
 def without_values(arguments: Sequence[str]) -> tuple[str, ...]:
-    """The command line as it may be recorded: values of `-var` and `-backend-config` removed (rule 10, case B69)."""
+    """The command line as it may be recorded: values of `-var` and `-backend-config` removed (rule 10, case B69).
+
+    So are those of flags that are not known: `-vars` may be a slip for `-var`.
+    """
     kept: list[str] = []
     for token in tokens(arguments):
         if token.name in _HIDDEN_VALUES and token.value is not None:
             kept.append(f"-{token.name}={_shown_part(token)}<removed>")
+        elif token.name and token.value is not None and token.name not in {*_KNOWN, *_TAKE_A_VALUE, *_REPAIRING}:
+            kept.append(f"-{token.name}=<removed>")
         else:
             kept.extend(token.words)
     return tuple(kept)

@@ -11,11 +11,13 @@ from urllib.parse import urlsplit, urlunsplit
 
 from tfguard.engine.configuration import configuration_files
 from tfguard.engine.documents import Json, mapping, scalar, text
-from tfguard.errors import InputError, NotInitialisedError
+from tfguard.errors import InputError, NotInitialisedError, UsageError
 from tfguard.model.engine import EngineInfo
 from tfguard.model.operation import Stack
 
-_BACKEND_BLOCK = re.compile(r'^\s*(?:backend\s+"(\w+)"\s*\{|(cloud)\s*\{)', re.MULTILINE)
+_TERRAFORM_BLOCK = re.compile(r"^[ \t]*terraform\s*\{", re.MULTILINE)
+_HEREDOC = re.compile(r"<<-?[ \t]*(\w+)[ \t]*\n.*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_BACKEND_BLOCK = re.compile(r'(?:^|[{}\s])(?:backend\s+"(\w+)"\s*\{|(cloud)\s*\{)', re.MULTILINE)
 _CONNECTION_WORDS = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)")
 _CONNECTION_PLACE = ("host", "hostaddr", "port", "dbname")
 _LINE_COMMENTS = re.compile(r"(?m)(?:#|//).*$|/\*[\s\S]*?\*/")
@@ -106,8 +108,14 @@ def s3_state_key(settings: Mapping[str, str], workspace: str) -> str:
     return key if workspace == "default" else f"{settings.get('workspace_key_prefix') or 'env:'}/{workspace}/{key}"
 
 
+# What needs no escape in a URL's path (tfguard would make a folder of it, and the engine refuses the rest).
+_WORKSPACE = re.compile(r"(?!\.\.?$)[A-Za-z0-9._~$&+=:@-]+")
+
+
 def _workspace(data: Path, environ: Mapping[str, str]) -> str:
     if named := environ.get("TF_WORKSPACE"):
+        if not _WORKSPACE.fullmatch(named):
+            raise UsageError(f"TF_WORKSPACE names {named!r}, which is no valid workspace name", "correct TF_WORKSPACE")
         return named
     try:
         return (data / "environment").read_text().strip() or "default"
@@ -144,8 +152,25 @@ def _declared_backend(directory: Path, engine: EngineInfo | None) -> str | None:
 
 
 def _in_hcl(content: str) -> str | None:
-    match = _BACKEND_BLOCK.search(_LINE_COMMENTS.sub("", content))
-    return match[1] or match[2] if match else None
+    bare = _LINE_COMMENTS.sub("", _HEREDOC.sub("", content))
+    for start in _TERRAFORM_BLOCK.finditer(bare):
+        if match := _BACKEND_BLOCK.search(_block(bare, start.end())):
+            return match[1] or match[2]
+    return None
+
+
+def _block(content: str, start: int) -> str:
+    """What stands in a block that begins there, down to its closing brace; braces in strings close nothing."""
+    depth, quoted = 1, False
+    for position in range(start, len(content)):
+        char = content[position]
+        if char == '"' and content[position - 1] != "\\":
+            quoted = not quoted
+        elif not quoted and char in "{}":
+            depth += 1 if char == "{" else -1
+            if depth == 0:
+                return content[start:position]
+    return content[start:]
 
 
 def _in_json(content: str) -> str | None:

@@ -29,7 +29,7 @@ class DeposedKeys:
             return self._in_state(address, id_value)
         if len(changes) == 1:
             return changes[0].deposed
-        return next((change.deposed for change in changes if id_value in change.before.values()), None)
+        return next((change.deposed for change in changes if id_value and id_value in change.before.values()), None)
 
     def _in_state(self, address: str, id_value: str | None) -> str | None:
         if self.state is None:

@@ -13,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 from threading import RLock, Thread
 from types import FrameType, TracebackType
+from typing import ClassVar
 
 from tfguard.engine.signals import HANDLED
 
@@ -102,6 +103,9 @@ class SignalGate:
     reader or a far record. Where the system does not tell who sent a signal, the handlers take them in.
     """
 
+    leaves: ClassVar[signal.Handlers | None] = None
+    """What a gate leaves behind, None for what it found: nothing may change the engine's exit code once it is known."""
+
     def __init__(self) -> None:
         self.seen: list[int] = []
         self._not_judged: deque[Arrival] = deque()
@@ -127,12 +131,16 @@ class SignalGate:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self.leaves is not None:
+            for signum in self._before:
+                signal.signal(signum, self.leaves)
         if self._taker is not None and self._taker.ident is not None:
             self._closing = True
             signal.pthread_kill(self._taker.ident, signal.SIGINT)
             self._taker.join()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, self._before)
-        for signum, handler in self._before.items():
+        for signum, found in self._before.items():
+            handler = found if self.leaves is None else self.leaves
             signal.signal(signum, handler if handler is not None else signal.SIG_DFL)
 
     def _take_in(self) -> None:

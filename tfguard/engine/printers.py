@@ -28,6 +28,9 @@ _BEGINNING = (EventKind.VERSION, EventKind.PLANNED_CHANGE, EventKind.RESOURCE_DR
 _TARGETED = "Applied changes may be incomplete"
 # What OpenTofu's -concise leaves out: everything that is told of one object while it is worked on.
 _PROGRESS_TYPES = ("apply_", "provision_", "refresh_", "ephemeral_")
+# How an error, or the words about a wrong call, begin on stderr; a log line or a question of the engine's does not.
+_MARKS_OF_ERRORS = ("╷", "Error: ", "Usage: ")
+_LONGEST_ERROR = 1 << 20
 PROGRESS = frozenset(kind for kind in EventKind if kind.value.startswith(_PROGRESS_TYPES))
 
 
@@ -42,6 +45,10 @@ class Streams(Protocol):
         """Write to stderr and flush."""
         ...
 
+    def meanwhile(self, tick: Callable[[], None]) -> None:
+        """What to do now and then while a reader keeps one waiting."""
+        ...
+
 
 class HumanPlanPrinter:
     """The output of a plan as an apply shows it, without what the engine adds or leaves out for `plan -out`."""
@@ -52,23 +59,34 @@ class HumanPlanPrinter:
         self._trailer = PlanTrailer()
         self._view = PlanView(request.color)
         self._shown = False
-        self._complaints = ""
+        self._held: list[str] = []
+        self._held_size = 0
 
     def show(self, chunk: bytes) -> None:
         """Pass stdout on."""
         text = self._view.feed(self._trailer.feed(self._decoders[0].decode(chunk)))
         if text:
             self._shown = True
-            self._streams.err(self._complaints)
-            self._complaints = ""
+            self._let_go()
             self._streams.out(text)
 
     def complain(self, chunk: bytes) -> None:
-        """Pass stderr on, unless it may have to come after the plan, or in other words."""
-        self._complaints += self._decoders[1].decode(chunk)
-        if self._shown and not self._view.begun:
-            self._streams.err(self._complaints)
-            self._complaints = ""
+        """Pass stderr on, unless it is an error that may have to come after the plan, or in other words."""
+        text = self._decoders[1].decode(chunk)
+        self._held.append(text)
+        self._held_size += len(text)
+        may_be_an_error = len(self._held) > 1 or any(mark in text for mark in _MARKS_OF_ERRORS)
+        waits = self._view.begun or (may_be_an_error and not self._shown)
+        if not waits or self._held_size > _LONGEST_ERROR:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._streams.err(self._complaints)
+        self._held, self._held_size = [], 0
+
+    @property
+    def _complaints(self) -> str:
+        return "".join(self._held)
 
     def finish(self) -> list[Diagnostic]:
         """The end of a plan that worked: what it has warned of, which is not shown yet."""
@@ -187,12 +205,20 @@ class FileStreams:
     """A file that the user named with `-json-into`, in place of a stdout; the plan's stream may be in it already."""
 
     def __init__(self, path: Path, begins: bool) -> None:
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | (os.O_TRUNC if begins else 0), 0o600)
+        how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (os.O_TRUNC if begins else 0)
+        self._descriptor: int | None = None
+        with suppress(OSError):  # an apply whose intent is written must not end here
+            self._descriptor = os.open(path, how, 0o600)
 
     def out(self, text: str) -> None:
-        """Add to the file; a full disk stops nothing."""
+        """Add to the file; one that cannot be written stops nothing."""
+        data = text.encode("utf-8", "replace")
         with suppress(OSError):
-            os.write(self._descriptor, text.encode("utf-8", "replace"))
+            while data and self._descriptor is not None:
+                data = data[os.write(self._descriptor, data) :]
+
+    def meanwhile(self, tick: Callable[[], None]) -> None:
+        """Nothing: a file never keeps anybody waiting."""
 
     def err(self, text: str) -> None:
         """Nothing: a file takes the events alone."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,9 +50,17 @@ def captured(binary: Path, directory: Path, *arguments: str, offline: bool = Fal
             exit_code, stdout, stderr = _runner(binary, directory).cmd(*arguments)
         except OSError as error:
             return Answer(127, "", str(error))
+        except UnicodeDecodeError:
+            # A wrapper or a provider may print anything, and the library reads it strictly.
+            return _leniently(binary, directory, arguments)
         except subprocess.SubprocessError as error:
             return Answer(1, "", str(error))
     return Answer(int(exit_code or 0), stdout or "", stderr or "")
+
+
+def _leniently(binary: Path, directory: Path, arguments: Sequence[str]) -> Answer:
+    done = subprocess.run([binary, *arguments], cwd=directory, stdin=subprocess.DEVNULL, capture_output=True)
+    return Answer(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
 
 
 def _runner(binary: Path, directory: Path) -> Any:

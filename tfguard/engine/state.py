@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -98,7 +99,8 @@ def _bytes(path: Path) -> bytes | None:
 
 def _document(data: bytes, where: str) -> Json:
     if not data.strip():
-        raise EmptyStateError(*_unreadable_texts(where, "it is empty: an interrupted write leaves 0 bytes"))
+        what, advice = _unreadable_texts(where, "it is empty: an interrupted write leaves 0 bytes")
+        raise EmptyStateError(what, f"{advice}. If this stack was never applied, delete the empty file")
     try:
         return mapping(json.loads(data))
     except (ValueError, RecursionError) as error:
@@ -123,6 +125,11 @@ def _unreadable_texts(where: str, why: str) -> tuple[str, str]:
         f"the state at {where} cannot be read: {why}",
         "restore it (a backup lies beside a local state as .backup), then run the command again; nothing was changed",
     )
+
+
+def _fingerprint(resource_type: str, attributes: object) -> str:
+    name = scalar(mapping(attributes).get("id"))
+    return hashlib.sha256(f"{resource_type}\0{name}".encode()).hexdigest()[:16] if name else ""
 
 
 def _marked_values(instance: Json) -> Iterator[str]:
@@ -158,6 +165,7 @@ def _instance(resource: Json, instance: Json, catalog: Catalog) -> StateInstance
         tainted=instance.get("status") == "tainted",
         deposed=text(instance.get("deposed")) or None,
         withheld=tuple(sorted(withheld_of(catalog, resource_type, attributes, mask, frozenset()))),
+        fingerprint=_fingerprint(resource_type, attributes),
     )
 
 
@@ -179,6 +187,7 @@ def _shown_instance(resource: Json, catalog: Catalog) -> StateInstance:
         tainted=resource.get("tainted") is True,
         deposed=text(resource.get("deposed_key")) or None,
         withheld=tuple(sorted(withheld_of(catalog, resource_type, values, mask, frozenset()))),
+        fingerprint=_fingerprint(resource_type, values),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -178,6 +177,7 @@ class TerraformEngine:
         if apart:
             self._tell_warnings(request)  # the engine itself prints what comes from now on
         printers = self._printers(request, plan, apart)
+        self.streams.meanwhile(watcher.tick)
 
         def take(chunk: bytes) -> None:
             events = reader.feed(chunk) if chunk else reader.finish()
@@ -257,11 +257,14 @@ class TerraformEngine:
             for event in (reader.feed(chunk) if chunk else reader.finish()) if request.json else ():
                 watcher.event(event)
 
+        self.streams.meanwhile(watcher.tick)
         following = Following(take, _decoding(self.streams.err), watcher.started, watcher.interrupted, watcher.tick)
         command, *rest = request.command.split()
         launch = self._launch(command, (*rest, *request.arguments), run_directory, self._user_agent(user_agent))
-        launch = _with_input(launch, request, self.gate)
-        ended = run_followed(launch, self.gate, following)
+        if request.effect is Effect.OVERWRITES and "-" in request.operands:
+            ended = run_followed(replace(launch, stdin=True), self.gate, following)  # the state itself
+        else:
+            ended = self._run_asking(launch, asks=True, following=following)
         take(b"")
         return ApplyExit(ended, _health(reader))
 
@@ -380,17 +383,6 @@ class TerraformEngine:
         argv = [str(self.installed.binary), *self.global_arguments, command, *arguments]
         scrubbed = {name: value for name, value in self.environ.items() if not name.startswith(CLI_ARGUMENT_VARIABLES)}
         return Launch(argv, {**scrubbed, **(environ or {})}, run_directory, command, stdin)
-
-
-def _with_input(launch: Launch, request: RepairRequest, gate: SignalGate) -> Launch:
-    """Give the engine what it may read: the terminal, the state of `state push -`, the answer that is piped in."""
-    typed = os.isatty(sys.stdin.fileno())
-    if typed or (request.effect is Effect.OVERWRITES and "-" in request.operands):
-        return replace(launch, stdin=True)
-    if request.effect is Effect.REBINDS and not request.forced:
-        answer = read_answer(gate)
-        return replace(launch, answer=b"" if answer is None else f"{answer}\n".encode())
-    return launch
 
 
 def _decoding(write: Callable[[str], None]) -> Callable[[bytes], None]:

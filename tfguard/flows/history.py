@@ -13,6 +13,9 @@ from tfguard.model.inventory import Coverage, Gap
 from tfguard.model.operation import Operation
 from tfguard.ports import Console
 from tfguard.reconcile.findings import coverage_of, findings_of
+from tfguard.reconcile.repairs import is_repair
+
+_FAR_BACK = 50
 
 
 def current_operation(records: Records) -> Operation | None:
@@ -50,12 +53,26 @@ def findings(records: Records) -> tuple[tuple[Finding, ...], Coverage]:
     latest = {entry.finding_id: entry for entry in ledger}
     kept = {entry.operation_id for entry in latest.values() if entry.kind is DispositionKind.RETAIN}
     looked = [records.operation(operation_id) for operation_id in sorted(current)]
+    if current and all(is_repair(operation.intent) for operation in looked):
+        # A repair looks at next to nothing, and must not hide how far the last apply's look went.
+        looked = [*_last_apply(records), *looked]
     older, damaged = _readable(records, sorted(kept - current))
     coverage = (
         coverage_of(looked) if looked else Coverage(gaps=(Gap(records.location, "no operation is recorded there"),))
     )
-    in_order = sorted([*looked, *older], key=lambda operation: operation.id)
-    return findings_of(in_order, ledger), replace(coverage, gaps=(*coverage.gaps, *damaged))
+    found = {operation.id: operation for operation in (*looked, *older)}
+    return findings_of([found[name] for name in sorted(found)], ledger), replace(
+        coverage, gaps=(*coverage.gaps, *damaged)
+    )
+
+
+def _last_apply(records: Records) -> list[Operation]:
+    """The newest operation that was no repair, if there is one among the last."""
+    for operation_id in records.operation_ids()[::-1][:_FAR_BACK]:
+        found, _ = _readable(records, [operation_id])
+        if found and not is_repair(found[0].intent):
+            return found
+    return []
 
 
 def _readable(records: Records, ids: Sequence[str]) -> tuple[list[Operation], list[Gap]]:

@@ -265,7 +265,8 @@ class Records:
 
     def decide(self, dispositions: Sequence[Disposition]) -> None:
         """Add decisions to the ledger."""
-        self._store.append(LEDGER, b"".join(encode_disposition(d) for d in dispositions))
+        if dispositions:
+            self._store.append(LEDGER, b"".join(encode_disposition(d) for d in dispositions))
 
     def dispositions(self) -> tuple[Disposition, ...]:
         """Every decision in the ledger, oldest first."""

@@ -14,15 +14,15 @@ from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.settle import Settling, settle
 from tfguard.flows.stocktaking import all_unknown, status_of
-from tfguard.model.address import resource_type
+from tfguard.model.address import normal_address, resource_type
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.finding import Finding
 from tfguard.model.ids import new_operation_id
-from tfguard.model.operation import Intent, Operation, Outcome, RecordedProvider, Result
+from tfguard.model.operation import Intent, Operation, Outcome, RecordedProvider, Result, Step
 from tfguard.model.request import Effect, RepairRequest
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import ApplyExit
-from tfguard.reconcile.repairs import ENDED, STARTED, repair_steps, told_by_exit
+from tfguard.reconcile.repairs import ENDED, STARTED, left_besides, repair_steps, told_by_exit
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def _intent(
     return Intent(
         operation_id=operation_id,
         command=request.command,
-        argv=_without_import_id(context, request, argv),
+        argv=_without_doubtful_words(context, request, argv),
         stack=context.stack,
         engine=context.engine.info,
         actor=context.host.actor(),
@@ -112,23 +112,33 @@ def _known_providers(context: StackContext) -> tuple[RecordedProvider, ...]:
     return last.intent.providers if last else ()
 
 
-def _without_import_id(context: StackContext, request: RepairRequest, argv: Sequence[str]) -> tuple[str, ...]:
-    """The command line without an import id that could be a secret: a random_password is imported by its value."""
-    if request.effect is not Effect.PUTS_IN or context.around.catalog.get(resource_type(request.operands[0])):
-        return tuple(argv)
-    ids = set(request.operands[1:])
-    return tuple("<removed>" if word in ids else word for word in argv)
+def _without_doubtful_words(context: StackContext, request: RepairRequest, argv: Sequence[str]) -> tuple[str, ...]:
+    """The command line without words that could be secrets.
+
+    That is an import id, since a random_password is imported by its value, and whatever stands where no word belongs.
+    """
+    hidden = {word for word in request.operands if "=" in word} if request.effect is not Effect.READS else set()
+    if request.effect is Effect.READS:
+        hidden = set(request.operands)
+    elif request.effect is Effect.PUTS_IN and not _is_listed(context, request.operands[0]):
+        hidden |= set(request.operands[1:])
+    return tuple("<removed>" if word in hidden else word for word in argv)
+
+
+def _is_listed(context: StackContext, address: str) -> bool:
+    return context.around.catalog.get(resource_type(normal_address(address))) is not None
 
 
 def _concluded(
     context: StackContext, request: RepairRequest, intent: Intent, ended: ApplyExit, before: _Before
 ) -> Operation:
     """The operation with its outcome, as far as it could be concluded. Never raises: the exit code must get through."""
+    steps = (*intent.steps, *_left_besides(context, request, intent, before))
     result = Result(
         operation_id=intent.operation_id,
         status=status_of(ended),
         ended_at=context.clock.now(),
-        steps=all_unknown(told_by_exit(request.effect, intent.steps, ended.exit.exit_code), "not compared yet"),
+        steps=all_unknown(told_by_exit(request.effect, steps, ended.exit.exit_code), "not compared yet"),
         exit_code=ended.exit.exit_code,
         signal=ended.exit.signal,
         gaps=(before.gap,) if before.gap else (),
@@ -145,6 +155,17 @@ def _concluded(
     except Exception as error:  # noqa: BLE001 (a defect in looking must not take the engine's exit code away)
         context.console.warn(f"the look failed ({type(error).__name__}: {error}); the operation stays open")
     return operation
+
+
+def _left_besides(context: StackContext, request: RepairRequest, intent: Intent, before: _Before) -> tuple[Step, ...]:
+    """Steps for what left the state and was not foreseen; none where the state cannot be read, which is said later."""
+    if before.state is None:
+        return ()
+    try:
+        after = context.read_state(Operation(intent, None))
+    except TfguardError:
+        return ()
+    return left_besides(request.effect, intent.steps, before.state, after)
 
 
 def _settled(context: StackContext, operation: Operation, how: Settling) -> Operation:

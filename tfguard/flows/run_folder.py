@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from tfguard.errors import InputError, TfguardError
@@ -24,9 +25,10 @@ def open_run_folder(parent: Path, operation_id: str, host: Host, keep: Collectio
     """
     directory = parent / operation_id
     try:
+        if parent.is_dir():
+            _sweep(parent, host, keep)
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _sweep(parent, host, keep)
-        directory.mkdir(mode=0o700)
+        directory.mkdir(mode=0o700, parents=True)
         me = host.process()
         (directory / _HOLDER).write_text(f"{me.pid} {me.start_time}")
     except OSError as error:
@@ -53,6 +55,10 @@ def discard_run_folder(directory: Path, operation_id: str) -> None:
     """
     if directory.name == operation_id:
         shutil.rmtree(directory, ignore_errors=True)
+        # The folders above were made for it: the stack's, tfguard's, and the engine's own where it had none.
+        with suppress(OSError):
+            for above in list(directory.parents)[:3]:
+                above.rmdir()
 
 
 def _sweep(parent: Path, host: Host, keep: Collection[str]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from tfguard.errors import InputError
 from tfguard.flows.context import StackContext
 from tfguard.flows.errored import read_errored_state, unpushed_errored_state
 from tfguard.flows.removals import note_removals
@@ -14,14 +15,23 @@ from tfguard.flows.run_folder import discard_run_folder
 from tfguard.flows.verify import Run, Verdict, provider_from_record, verify, without_secrets
 from tfguard.model.disposition import Disposition
 from tfguard.model.evidence import Evidence, EvidenceKind
-from tfguard.model.operation import ErroredState, JournalEntry, Operation, OperationStatus, Result, Step, StreamHealth
+from tfguard.model.operation import (
+    ErroredState,
+    JournalEntry,
+    Operation,
+    OperationStatus,
+    Outcome,
+    Result,
+    Step,
+    StreamHealth,
+)
 from tfguard.model.plan import ProviderConfig
 from tfguard.model.request import REPAIRS
-from tfguard.model.state import StateSnapshot
+from tfguard.model.state import EMPTY_STATE, StateSnapshot
 from tfguard.reconcile.findings import decisions_since
 from tfguard.reconcile.look import listings_for
 from tfguard.reconcile.progress import SIGNAL, Progress, journal_entry
-from tfguard.reconcile.repairs import compare, exit_code_in, is_repair, told_by_exit
+from tfguard.reconcile.repairs import Compared, compare, exit_code_in, is_repair, told_by_exit
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,22 +174,25 @@ def _compared(
     """The steps that the states conclude, and those to look up. An apply's own steps all have to be looked up."""
     if not is_repair(operation.intent):
         return (), tuple(steps)
-    moved_to = operation.intent.moved_to
-    destination = context.engine.read_state_file(Path(moved_to)) if moved_to else state
+    moved_to, gap = operation.intent.moved_to, None
+    destination = state
+    if moved_to:
+        try:
+            destination = context.engine.read_state_file(Path(moved_to))
+        except InputError as error:
+            destination, gap = EMPTY_STATE, Evidence(EvidenceKind.GAP, error.what)
     compared = compare(
-        operation.intent, steps, state, destination, _elsewhere(context, operation), context.around.catalog
+        operation.intent, steps, state, destination, (*context.other_states(), destination), context.around.catalog
     )
+    if gap is not None:
+        unknown = (replace(step, outcome=Outcome.UNKNOWN, evidence=(gap,)) for step in compared.lost)
+        compared = Compared((*compared.told, *unknown), ())
     return without_secrets(compared.told, state.secrets), compared.lost
 
 
 def _lasting_gaps(result: Result) -> tuple[str, ...]:
     """What no later look can make good: a state that could not be read before the command changed it."""
     return () if result.steps else result.gaps
-
-
-def _elsewhere(context: StackContext, operation: Operation) -> tuple[StateSnapshot, ...]:
-    moved_to = operation.intent.moved_to
-    return (*context.other_states(), *((context.engine.read_state_file(Path(moved_to)),) if moved_to else ()))
 
 
 def _run(
@@ -201,7 +214,7 @@ def _run(
         quiet_since=max(result.ended_at, story.progress.last_at or result.ended_at),
         stream_whole=story.health.whole,
         read_state=lambda: context.read_state(operation),
-        read_known=lambda: _elsewhere(context, operation),
+        read_known=context.other_states,
         errored=read_errored_state(context, operation.id, errored) if errored else None,
         probe=lambda step, import_id: context.engine.probe_import(step.address, import_id, _arguments(operation, how)),
     )

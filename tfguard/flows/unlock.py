@@ -60,9 +60,9 @@ def _typed(context: StackContext, lock: StateLock) -> bool:
     answer = context.console.ask("Type the lock's ID to take it away:")
     if context.clock.interrupted:
         raise InterruptedRunError("interrupted at the question; nothing was unlocked", "run the command again")
-    if answer == lock.id:
+    if answer is not None and answer.strip() == lock.id:
         return True
-    why = "that is not the lock's ID" if answer else "nobody typed the lock's ID; where nobody can, -force is the word"
+    why = "that is not the lock's ID" if answer else "no ID was typed; without a terminal, add -force"
     context.console.say(f"nothing was unlocked: {why}")
     return False
 
@@ -70,7 +70,8 @@ def _typed(context: StackContext, lock: StateLock) -> bool:
 def _describe(context: StackContext, lock: StateLock) -> None:
     say = context.console.say
     since = f", taken {_age(context.clock.now(), lock.created)} ago" if lock.created else ""
-    say(f"lock {lock.id}: {lock.operation or 'operation not known'} by {lock.who or 'somebody not named'}{since}")
+    holder = f"{lock.operation or 'taken'} by {lock.who}" if lock.who else "its holder is not known"
+    say(f"lock {lock.id}: {holder}{since}")
     if lock.process_known:
         say("  no process of this machine holds it" if lock.process is None else f"  process {lock.process} holds it")
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _MODULE_STEP = re.compile(r'module\.([^.\[]+)(\[(?:"(?:[^"\\]|\\.)*"|\d+)\])?\.')
@@ -37,13 +38,57 @@ def without_instance_key(address: str) -> str:
     return address[: match.start()] if match else address
 
 
+_KEY = re.compile(r'\[\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))\s*\]', re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+_PLAIN_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def normal_address(typed: str) -> str:
+    """An address as the state writes it: a person may type spaces, other escapes in a key, or `resource.` before it.
+
+    What is no address comes back as it is, or as no address either.
+    """
+    keys: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        keys.append(f"[{int(match[2])}]" if match[2] else f"[{hcl_string(_unescaped(match[1]))}]")
+        return f"[{len(keys) - 1}]"
+
+    bare = re.sub(r"\s+", "", _KEY.sub(keep, typed))
+    address = re.sub(r"\[(\d+)\]", lambda match: keys[int(match[1])], bare)
+    position = _behind_modules(address)
+    rest = address[position:]
+    return address[:position] + (rest.removeprefix("resource.") if re.match(r"resource\.[^.\[]+\.", rest) else rest)
+
+
+def _unescaped(written: str) -> str:
+    """What the text of an HCL string literal means."""
+
+    def meaning(match: re.Match[str]) -> str:
+        code = match[1] or match[2]
+        if not code:
+            return _PLAIN_ESCAPES.get(match[3], match[3])
+        return chr(int(code, 16)) if int(code, 16) <= sys.maxunicode else match[0]
+
+    return _ESCAPE.sub(meaning, written).replace("$${", "${").replace("%%{", "%{")
+
+
+def is_address(text: str) -> bool:
+    """Whether a text has the form of a resource instance's address."""
+    return bool(re.fullmatch(r'[\w-]+\.[\w-]+(\[("(?:[^"\\]|\\.)*"|\d+)\])?', text[_behind_modules(text) :]))
+
+
 def resource_type(address: str) -> str:
     """The type in an address: `module.net["a"].aws_vpc.main[0]` is an `aws_vpc`. Empty for a module's own address."""
+    kind, dot, _ = address[_behind_modules(address) :].partition(".")
+    return kind if dot and kind != "module" else ""
+
+
+def _behind_modules(address: str) -> int:
     position = 0
     while match := _MODULE_STEP.match(address, position):
         position = match.end()
-    kind, dot, _ = address[position:].partition(".")
-    return kind if dot and kind != "module" else ""
+    return position
 
 
 def lies_below(address: str, named: str) -> bool:

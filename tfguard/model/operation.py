@@ -102,6 +102,7 @@ class Step:
     """One planned change of an operation and what became of it.
 
     `withheld` names the identity attributes that are not in `desired` and `before` since they carry a secret.
+    `fingerprint` is that of the object before (see `StateInstance`); only a repair's steps have one.
     """
 
     address: str
@@ -123,6 +124,7 @@ class Step:
     disposition: str | None = None
     withheld: tuple[str, ...] = ()
     deposed: str | None = None
+    fingerprint: str = ""
 
     @property
     def open(self) -> bool:

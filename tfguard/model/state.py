@@ -11,7 +11,8 @@ class StateInstance:
     """One object that a state knows. `identity` holds catalogue identity attributes only.
 
     `provider` is the provider's source, `provider_key` its configuration as a plan names it (`aws`, `aws.eu`).
-    `withheld` names the identity attributes that are marked sensitive, and therefore not in `identity`.
+    `withheld` names the identity attributes that are marked sensitive, and therefore not in `identity`. `fingerprint`
+    is a hash of the object's own id: it tells whether two instances of a type are one object, where no catalogue does.
     """
 
     address: str
@@ -22,6 +23,7 @@ class StateInstance:
     tainted: bool = False
     deposed: str | None = None
     withheld: tuple[str, ...] = ()
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

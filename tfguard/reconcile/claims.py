@@ -107,9 +107,9 @@ def tells_apart(kind: ResourceType, identity: Mapping[str, str]) -> bool:
 def is_same(step: Step, held: StateInstance, catalog: Catalog) -> bool:
     """Whether an address still has the object that a step is about; where nothing tells objects apart, it has."""
     kind = catalog.get(step.type)
-    if kind is None or not (tells_apart(kind, step.before) and tells_apart(kind, held.identity)):
-        return True
-    return same_identity(kind, step.before, held.identity)
+    if kind is not None and tells_apart(kind, step.before) and tells_apart(kind, held.identity):
+        return same_identity(kind, step.before, held.identity)
+    return not (step.fingerprint and held.fingerprint) or step.fingerprint == held.fingerprint
 
 
 def same_identity(kind: ResourceType, one: Mapping[str, str], other: Mapping[str, str]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tfguard.catalog.loader import Catalog
-from tfguard.model.address import lies_below, resource_type
+from tfguard.model.address import is_address, lies_below, normal_address, resource_type
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.evidence import Evidence, EvidenceKind
 from tfguard.model.operation import Intent, JournalEntry, Operation, Step, StepStatus
@@ -36,14 +36,16 @@ def repair_steps(effect: Effect, operands: Sequence[str], before: StateSnapshot)
     if effect in (Effect.READS, Effect.OVERWRITES):
         return tuple(_step(held, Action.NOOP, before.secrets) for held in before.instances)
     if effect in (Effect.TAKES_OUT, Effect.MOVES):
-        named = operands if effect is Effect.TAKES_OUT else operands[:1]
+        named = [normal_address(operand) for operand in (operands if effect is Effect.TAKES_OUT else operands[:1])]
         chosen = [held for held in before.instances if any(lies_below(held.address, name) for name in named)]
         action = Action.FORGET if effect is Effect.TAKES_OUT else Action.NOOP
         return tuple(_step(held, action, before.secrets) for held in chosen)
     if effect in (Effect.MARKS, Effect.PUTS_IN) and operands:
-        held = before.at(operands[0])
+        address = normal_address(operands[0])
+        held = before.at(address)
         if held is None:
-            return (Step(operands[0], resource_type(operands[0]), "", Action.UPDATE),)
+            # Whatever else was typed there is not kept.
+            return (Step(address, resource_type(address), "", Action.UPDATE),) if is_address(address) else ()
         return (_step(held, Action.UPDATE, before.secrets),)
     return ()
 
@@ -59,6 +61,20 @@ def _step(held: StateInstance, action: Action, secrets: frozenset[str]) -> Step:
         provider_key=held.provider_key,
         deposed=held.deposed,
         withheld=tuple(sorted({*held.withheld, *copies})),
+        fingerprint=held.fingerprint,
+    )
+
+
+def left_besides(
+    effect: Effect, steps: Sequence[Step], before: StateSnapshot, after: StateSnapshot
+) -> tuple[Step, ...]:
+    """Steps for objects that left the state although no step foresaw it: there are more ways to write an address."""
+    action = Action.FORGET if effect is Effect.TAKES_OUT else Action.NOOP
+    known = {(step.address, step.deposed) for step in steps} | {
+        (held.address, held.deposed) for held in after.instances
+    }
+    return tuple(
+        _step(held, action, before.secrets) for held in before.instances if (held.address, held.deposed) not in known
     )
 
 
@@ -85,13 +101,14 @@ def compare(
     """
     places = {(held.address, held.deposed): held for held in state.instances}
     arrivals = {(held.address, held.deposed): held for held in destination.instances} if intent.moved else {}
+    in_place = REPAIRS[intent.command] is Effect.READS  # which swaps no object, though it may learn another id of it
     told: list[Step] = []
     lost: list[Step] = []
     for step in steps:
         held = places.get((step.address, step.deposed))
         if step.action is Action.UPDATE:
             told.append(recorded(step, held) if held else _not_done(step))
-        elif held is not None and is_same(step, held, catalog):
+        elif held is not None and (in_place or is_same(step, held, catalog)):
             if step.action is Action.FORGET:
                 told.append(recorded(step, held))
         elif (arrived := _arrived(step, intent, arrivals)) and is_same(step, arrived, catalog):
@@ -112,10 +129,16 @@ def _elsewhere(step: Step, state: StateSnapshot, elsewhere: Sequence[StateSnapsh
     """The step of an object that went to another address, or that another known state has."""
     for snapshot in (state, *elsewhere):
         for held in snapshot.instances:
-            kind = catalog.get(step.type) if held.type == step.type else None
-            if kind is not None and same_identity(kind, step.before, held.identity):
+            if held.type == step.type and _is_certainly_same(step, held, catalog):
                 return _moved(step, held, "the state holds" if snapshot is state else "another known state holds")
     return None
+
+
+def _is_certainly_same(step: Step, held: StateInstance, catalog: Catalog) -> bool:
+    kind = catalog.get(step.type)
+    if kind is not None and same_identity(kind, step.before, held.identity):
+        return True
+    return bool(step.fingerprint) and step.fingerprint == held.fingerprint
 
 
 def _arrived(
@@ -124,7 +147,7 @@ def _arrived(
     """What lies where `state mv` puts what was at the step's address."""
     if len(intent.moved) != 2:
         return None
-    source, destination = intent.moved
+    source, destination = map(normal_address, intent.moved)
     return arrivals.get((destination + step.address.removeprefix(source), step.deposed))
 
 
@@ -134,8 +157,8 @@ def _moved(step: Step, held: StateInstance, where: str) -> Step:
 
 
 def told_by_exit(effect: Effect, steps: Sequence[Step], exit_code: int) -> tuple[Step, ...]:
-    """What the engine's exit code says about the steps; that a state was pushed says nothing about an object."""
-    if effect is Effect.OVERWRITES:
+    """What the engine's exit code says about the steps; that a state was pushed or moved says nothing of an object."""
+    if effect in (Effect.OVERWRITES, Effect.MOVES):
         return tuple(steps)
     status = StepStatus.OK if exit_code == 0 else StepStatus.ERROR
     return tuple(replace(step, status=status) for step in steps)

@@ -5,6 +5,7 @@
 # STACK  the stack's folder in the checkout that this script is called in (live)
 # PLANS  where plans wait for their apply; they hold what the state holds, so that nobody else may read it
 set -euo pipefail
+umask 077
 export TF_IN_AUTOMATION=true
 plans=${PLANS:?set PLANS to a folder that only this user can read}
 cd "${STACK:-live}"
@@ -14,9 +15,8 @@ plan() {
   tfguard init -input=false
   tfguard plan -input=false -lock-timeout=5m -out=plan.bin
   sha256sum plan.bin
-  umask 077
   mkdir -p "$plans"
-  cp plan.bin "$plan"
+  mv plan.bin "$plan"
 }
 
 # Run tfguard so that a signal to this script reaches it, once, and wait until it has ended, however long that takes.
@@ -35,7 +35,7 @@ patiently() {
 
 apply() {
   if [ ! -e "$plan" ]; then
-    echo "there is no plan of this commit: the branch has moved on since it was made; run '$0 plan' again" >&2
+    echo "there is no plan of this tree in $plans: none was made, or the branch has moved on since; run '$0 plan' again" >&2
     exit 1
   fi
   tfguard init -input=false
@@ -49,6 +49,7 @@ apply() {
 
 # Also to be called alone, by the next job, when one was killed.
 recover() {
+  tfguard init -input=false >/dev/null
   # 12: the engine of a run that was killed still finishes its calls. Look again until it has.
   local code=12 tries=60 found=0
   while [ "$code" -eq 12 ] && [ "$tries" -gt 0 ]; do
@@ -58,6 +59,7 @@ recover() {
     if [ "$code" -eq 12 ]; then sleep 10; fi
   done
   tfguard orphans list || found=$?
+  if [ "$found" -eq 3 ]; then found=0; fi # what could not be looked up is said, and fails nothing
   return $((code > 0 ? code : found))
 }
 
