@@ -19,7 +19,7 @@ from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from helpers import StackFactory, engine_pid, in_flight, operations, outcome, role, settings, step, wait_until
+from helpers import StackFactory, engine_pid, in_flight, operations, outcome, role, runs, settings, step, wait_until
 from pipelines import (
     ATLANTIS,
     EXAMPLES,
@@ -263,7 +263,7 @@ def test_a_cancelled_github_job_interrupts_the_engine_once_and_its_recovery_step
         assert said.count("Interrupt received") == 1
     recovered = run.run("apply", "recover")
     assert recovered.returncode == 11, recovered.stdout + recovered.stderr
-    assert not Path(f"/proc/{engine}").exists(), "the recovery step waits for the engine"
+    assert not runs(engine), "the recovery step waits for the engine"
     (operation,) = operations(project.stack)
     document = outcome(project.stack, operation) or {}
     assert step(document, "aws_iam_role.app")["outcome"] == "orphaned"
@@ -480,7 +480,7 @@ def test_the_script_applies_the_reviewed_plan_and_refuses_any_other_commit(
     project.commit("another")
     refused = script(project, "apply")
     assert (refused.returncode, operations(project.stack)) == (1, [])
-    assert "there is no plan of this commit" in refused.stderr
+    assert "there is no plan of this tree" in refused.stderr
     project.git("checkout", "-q", "HEAD~1")
     applied = script(project, "apply")
     assert applied.returncode == 0, applied.stderr
