@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from helpers import APPLY, Run, StackFactory, role, settings, status, step
-from state_server import StateServer
+from state_server import StateServer, running_server
 
 from fixtures.aws_sim import MotoServer
 from fixtures.fault_proxy import FaultProxy
@@ -21,10 +20,8 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture
 def server() -> Iterator[StateServer]:
     """A running http backend without a state."""
-    with StateServer() as running:
-        threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True).start()
+    with running_server() as running:
         yield running
-        running.shutdown()
 
 
 @pytest.fixture

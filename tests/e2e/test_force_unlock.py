@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from helpers import (
     settings,
     wait_until,
 )
-from state_server import StateServer
+from state_server import StateServer, running_server
 
 from fixtures.aws_sim import MotoServer
 from fixtures.terraform_env import s3_backend
@@ -45,10 +44,8 @@ NOTE = {
 
 @pytest.fixture
 def server() -> Iterator[StateServer]:
-    with StateServer() as running:
-        threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True).start()
+    with running_server() as running:
         yield running
-        running.shutdown()
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def _recorded(invocation: Invocation, request: RepairRequest, argv: tuple[str, .
         for step in removed_alive(run.operation.steps if run.operation else ()):
             seen = step.observed[0]
             context.console.say(f"{step.address} left the state and still exists: {seen.import_id} ({seen.finding_id})")
-            back = f"tfguard import {shlex.quote(step.address)} {shlex.quote(seen.import_id)}"
+            back = f"{invocation.command} import {shlex.quote(step.address)} {shlex.quote(seen.import_id)}"
             context.console.say(f"  to take it back: {back}")
         report(context, run, invocation)
     return run.exit_code

@@ -99,7 +99,7 @@ _MODES = ("destroy", "refresh-only")
 
 
 _REPAIRING = frozenset(["force", "dry-run", "allow-missing", "ignore-remote-version", "orphan"])
-_KNOWN = frozenset({*_PLANNING, *_APPLYING, *_BOTH, *_FORM, *_REFUSED["destroy"], "concise"})
+_KNOWN = frozenset({*_PLANNING, *_APPLYING, *_BOTH, *_FORM, *_REFUSED["destroy"]})
 
 
 @dataclass(frozen=True, slots=True)

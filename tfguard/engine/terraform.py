@@ -378,11 +378,10 @@ class TerraformEngine:
         arguments: Sequence[str],
         run_directory: Path,
         environ: Mapping[str, str] | None = None,
-        stdin: bool = False,
     ) -> Launch:
         argv = [str(self.installed.binary), *self.global_arguments, command, *arguments]
         scrubbed = {name: value for name, value in self.environ.items() if not name.startswith(CLI_ARGUMENT_VARIABLES)}
-        return Launch(argv, {**scrubbed, **(environ or {})}, run_directory, command, stdin)
+        return Launch(argv, {**scrubbed, **(environ or {})}, run_directory, command)
 
 
 def _decoding(write: Callable[[str], None]) -> Callable[[bytes], None]:

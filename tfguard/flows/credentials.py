@@ -7,6 +7,7 @@ from datetime import timedelta
 from tfguard.errors import CorruptRecordError, NewerRecordError, RecordError
 from tfguard.flows.context import StackContext
 from tfguard.flows.records import Records
+from tfguard.model.durations import in_words
 from tfguard.model.plan import Plan
 
 _RUNS = ("apply", "destroy", "refresh")
@@ -35,12 +36,14 @@ def warn_of_expiry(context: StackContext, plan: Plan) -> None:
     for expiry in ends:
         left = expiry.at - now
         if left <= timedelta():
-            context.console.warn(f"the credentials expired {_said(-left)} ago ({expiry.source}); renew them first")
+            context.console.warn(f"the credentials expired {in_words(-left)} ago ({expiry.source}); renew them first")
             return
         if left < needed and not expiry.for_sign_in:
-            took = f"the last runs of this stack took up to {_said(longest)}" if longest else "no run is on record here"
+            took = (
+                f"the last runs of this stack took up to {in_words(longest)}" if longest else "no run is on record here"
+            )
             context.console.warn(
-                f"the credentials expire in {_said(left)} ({expiry.source}), and {took}; "
+                f"the credentials expire in {in_words(left)} ({expiry.source}), and {took}; "
                 "renew them first, or the run may end half-way and its state stay unsaved"
             )
             return
@@ -65,11 +68,3 @@ def _duration(records: Records, operation_id: str) -> timedelta | None:
         return records.duration(operation_id, _RUNS)
     except (CorruptRecordError, NewerRecordError):
         return None
-
-
-def _said(time: timedelta) -> str:
-    seconds = int(time.total_seconds())
-    hours, minutes = divmod(seconds // 60, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min" if minutes else f"{seconds} s"

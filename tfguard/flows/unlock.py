@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
 from pathlib import Path
 
 from tfguard.errors import InputError, InterruptedRunError, OperationAliveError, TfguardError, UsageError
 from tfguard.flows.context import StackContext
 from tfguard.flows.guard import GuardedRun
 from tfguard.flows.repair import repair
+from tfguard.model.durations import in_words
 from tfguard.model.lock import StateLock
 from tfguard.model.request import RepairRequest
 
@@ -69,7 +69,7 @@ def _typed(context: StackContext, lock: StateLock) -> bool:
 
 def _describe(context: StackContext, lock: StateLock) -> None:
     say = context.console.say
-    since = f", taken {_age(context.clock.now(), lock.created)} ago" if lock.created else ""
+    since = f", taken {in_words(context.clock.now() - lock.created)} ago" if lock.created else ""
     holder = f"{lock.operation or 'taken'} by {lock.who}" if lock.who else "its holder is not known"
     say(f"lock {lock.id}: {holder}{since}")
     if lock.process_known:
@@ -87,11 +87,5 @@ def _describe(context: StackContext, lock: StateLock) -> None:
         how = "ended" if last.result else "has not ended"
         say(
             f"  the last operation on record is {last.id}: {intent.command} by {intent.actor.user}@{intent.actor.host}"
-            f"{job}, begun {_age(context.clock.now(), intent.started_at)} ago, {how}"
+            f"{job}, begun {in_words(context.clock.now() - intent.started_at)} ago, {how}"
         )
-
-
-def _age(now: datetime, then: datetime) -> str:
-    left = max(now - then, timedelta(0))
-    hours, minutes = int(left.total_seconds() // 3600), int(left.total_seconds() // 60) % 60
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {int(left.total_seconds()) % 60} s"
