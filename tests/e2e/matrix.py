@@ -307,6 +307,8 @@ _MASKS = (
     (r'(?<="timestamp":)"[^"]*"', '"<time>"'),
     (r'(?<= after )\d+s|\b\d+s(?= elapsed)|(?<="elapsed_seconds":)\d+', "<elapsed>"),
     (r"/runs/(one|two)\b", "/runs/<stack>"),
+    # terraform races its own answer to an interrupt at the question: about one in a hundred says the second.
+    (r"(?<=error asking for approval: )(interrupted|context canceled)", "<stopped>"),
     # Whether it is there in time depends on how fast the object goes away (KNOWN_DIFFERENCES).
     (r" \(deposed object [0-9a-f]{8}\)", ""),
 )

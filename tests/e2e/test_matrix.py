@@ -246,7 +246,7 @@ GOLDEN: Mapping[str, Golden] = {
     "imports": Golden(Case("imported", (*APPLY, *IN_TURN)), engine=AFTER_IMPORT, tfguard=AFTER_IMPORT),
     "interrupt at the question": Golden(
         Case("new", ("apply", "-no-color", *IN_TURN), 1, interrupt="Enter a value:"),
-        engine=("Error: error asking for approval: interrupted",),
+        engine=("Error: error asking for approval: <stopped>",),
         code=130,
     ),
     "unreadable input": Golden(
