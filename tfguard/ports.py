@@ -72,10 +72,12 @@ class Host(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """The bytes of one record document, and the version to hand back when replacing it."""
+    """The bytes of one record document, the version to hand back when replacing it, and when it was written, by the
+    store's own clock."""
 
     data: bytes
     version: str
+    written_at: datetime
 
 
 class RecordStore(Protocol):
@@ -92,6 +94,10 @@ class RecordStore(Protocol):
 
     def check_writable(self) -> None:
         """Raise `RecordError` when it can be told, without leaving anything behind, that a write would fail."""
+        ...
+
+    def now(self) -> datetime | None:
+        """The time by the clock that dates the documents, and need not be this host's; None where it is not told."""
         ...
 
     def read(self, name: str) -> Blob | None:
@@ -116,6 +122,13 @@ class RecordStore(Protocol):
 
     def names(self, prefix: str) -> Sequence[str]:
         """The names of the documents and journals below `prefix` (a folder, without a trailing slash), sorted."""
+        ...
+
+    def remove(self, name: str, content: bytes) -> None:
+        """Remove a document or journal that holds just this; `ConflictError` when it holds anything else.
+
+        One that is not there is no error. Only what is kept elsewhere may be removed.
+        """
         ...
 
     def move_aside(self, name: str) -> str:

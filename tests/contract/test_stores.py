@@ -6,8 +6,10 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 
@@ -305,3 +307,44 @@ def _race(write: Callable[[int], None], racers: int = 4) -> list[int]:
 
     with ThreadPoolExecutor(racers) as pool:
         return [n for n in pool.map(run, range(racers)) if n is not None]
+
+
+def test_what_is_removed_is_gone_and_nothing_else(store: RecordStore) -> None:
+    store.create("a/head.json", b"1")
+    store.append("a/events.jsonl", b"1\n")
+    store.append("a/events.jsonl", b"2\n")
+    store.create("a/other", b"3")
+    store.remove("a/head.json", b"1")
+    store.remove("a/events.jsonl", b"1\n2\n")
+    store.remove("a/nothing", b"")
+    assert store.read("a/head.json") is None
+    assert store.read_journal("a/events.jsonl") == b""
+    assert list(store.names("a")) == ["a/other"]
+    store.create("a/head.json", b"2")
+    store.append("a/events.jsonl", b"4\n")
+    assert store.read_journal("a/events.jsonl") == b"4\n"
+
+
+@pytest.mark.parametrize("content", [b"", b"1\n", b"1\n2\n3\n"])
+def test_what_holds_something_else_is_not_removed(store: RecordStore, content: bytes) -> None:
+    store.create("head.json", b"1\n2\n")
+    store.append("events.jsonl", b"1\n")
+    store.append("events.jsonl", b"2\n")
+    for name in ("head.json", "events.jsonl"):
+        with pytest.raises(ConflictError):
+            store.remove(name, content)
+    blob = store.read("head.json")
+    assert blob is not None
+    assert (blob.data, store.read_journal("events.jsonl")) == (b"1\n2\n", b"1\n2\n")
+
+
+def test_the_clock_is_the_one_that_dates_the_documents(store: RecordStore) -> None:
+    store.create("head.json", b"1")
+    first = store.read("head.json")
+    assert first is not None
+    time.sleep(1.1)  # some stores date to the second
+    store.replace("head.json", b"2", first.version)
+    second, now = store.read("head.json"), store.now()
+    assert second is not None and now is not None
+    assert first.written_at < second.written_at <= now < second.written_at + timedelta(minutes=1)
+    assert now.utcoffset() == timedelta(0)

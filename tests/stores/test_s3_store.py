@@ -11,7 +11,8 @@ import pytest
 from fixtures.aws_sim import MotoServer
 from fixtures.fault_proxy import FaultProxy
 from tfguard.errors import ConflictError, RecordError
-from tfguard.stores.s3 import S3Store
+from tfguard.stores.objects import ObjectStore
+from tfguard.stores.s3 import S3Bucket
 from tfguard.stores.s3_client import backend_client, backend_store, put_options
 
 _SETTINGS = {
@@ -33,20 +34,20 @@ def _no_aws_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def store(proxy: FaultProxy, moto: MotoServer) -> S3Store:
+def store(proxy: FaultProxy, moto: MotoServer) -> ObjectStore:
     """A store that reaches S3 through the fault proxy."""
     moto.client("s3").create_bucket(Bucket="records")
     return _store(proxy.url)
 
 
-def test_a_create_whose_answer_was_lost_is_ours(store: S3Store, proxy: FaultProxy) -> None:
+def test_a_create_whose_answer_was_lost_is_ours(store: ObjectStore, proxy: FaultProxy) -> None:
     rule = proxy.add_rule("drop", service="s3", method="PUT")
     store.create("head.json", b"1")
     assert rule.fired == 1
     assert _read(store, "head.json") == b"1"
 
 
-def test_a_replace_whose_answer_was_lost_is_ours(store: S3Store, proxy: FaultProxy) -> None:
+def test_a_replace_whose_answer_was_lost_is_ours(store: ObjectStore, proxy: FaultProxy) -> None:
     store.create("head.json", b"1")
     blob = store.read("head.json")
     assert blob is not None
@@ -56,7 +57,7 @@ def test_a_replace_whose_answer_was_lost_is_ours(store: S3Store, proxy: FaultPro
     assert _read(store, "head.json") == b"2"
 
 
-def test_an_append_whose_answer_was_lost_is_written_once(store: S3Store, proxy: FaultProxy) -> None:
+def test_an_append_whose_answer_was_lost_is_written_once(store: ObjectStore, proxy: FaultProxy) -> None:
     store.append("events.jsonl", b"1\n")
     rule = proxy.add_rule("drop", service="s3", method="PUT")
     store.append("events.jsonl", b"2\n")
@@ -66,7 +67,7 @@ def test_an_append_whose_answer_was_lost_is_written_once(store: S3Store, proxy: 
 
 
 def test_a_lost_answer_does_not_hide_that_another_was_first(
-    store: S3Store, proxy: FaultProxy, moto: MotoServer
+    store: ObjectStore, proxy: FaultProxy, moto: MotoServer
 ) -> None:
     _store(moto.url).create("head.json", b"theirs")
     proxy.add_rule("drop", service="s3", method="PUT")
@@ -75,13 +76,13 @@ def test_a_lost_answer_does_not_hide_that_another_was_first(
     assert _read(store, "head.json") == b"theirs"
 
 
-def test_a_conflict_of_two_requests_in_flight_is_a_conflict(store: S3Store, proxy: FaultProxy) -> None:
+def test_a_conflict_of_two_requests_in_flight_is_a_conflict(store: ObjectStore, proxy: FaultProxy) -> None:
     proxy.add_rule("error:409", service="s3", method="PUT", code="ConditionalRequestConflict")
     with pytest.raises(ConflictError):
         store.create("head.json", b"1")
 
 
-def test_a_refused_write_names_the_permission(store: S3Store, proxy: FaultProxy) -> None:
+def test_a_refused_write_names_the_permission(store: ObjectStore, proxy: FaultProxy) -> None:
     proxy.add_rule("error:403", service="s3", method="PUT", code="AccessDenied", count=None)
     error = _error(lambda: store.create("head.json", b"1"))
     assert error.what == "cannot write the record s3://records/state.tfguard/head.json: AccessDenied"
@@ -89,7 +90,7 @@ def test_a_refused_write_names_the_permission(store: S3Store, proxy: FaultProxy)
     assert error.exit_code == 10
 
 
-def test_a_refused_read_is_an_error_and_never_no_record(store: S3Store, proxy: FaultProxy) -> None:
+def test_a_refused_read_is_an_error_and_never_no_record(store: ObjectStore, proxy: FaultProxy) -> None:
     proxy.add_rule("error:403", service="s3", method="GET", code="AccessDenied", count=None)
     assert "s3:GetObject and s3:ListBucket" in _error(lambda: store.read("head.json")).advice
     assert "s3:ListBucket" in _error(lambda: store.names("")).advice
@@ -107,7 +108,7 @@ def test_a_bucket_that_is_not_there_is_named(proxy: FaultProxy) -> None:
 @pytest.mark.parametrize(
     ("code", "advice"), [("PermanentRedirect", "region"), ("ExpiredToken", "renew"), ("InternalError", "try again")]
 )
-def test_other_codes_are_told_with_what_to_do(store: S3Store, proxy: FaultProxy, code: str, advice: str) -> None:
+def test_other_codes_are_told_with_what_to_do(store: ObjectStore, proxy: FaultProxy, code: str, advice: str) -> None:
     proxy.add_rule("error:400", service="s3", method="PUT", code=code, count=None)
     error = _error(lambda: store.create("head.json", b"1"))
     assert error.what.endswith(f": {code}")
@@ -195,15 +196,15 @@ def test_names_and_journals_are_whole_beyond_one_page(moto: MotoServer) -> None:
         "before-parameter-build.s3.ListObjectsV2", lambda params, **_: params.update({"MaxKeys": 2})
     )
     for number in range(1, 12):
-        S3Store("records", "state.tfguard", lambda: client).append("e", b"%d\n" % number)
-    store = S3Store("records", "state.tfguard", lambda: client)
+        ObjectStore(S3Bucket("records", "state.tfguard", lambda: client), "state.tfguard").append("e", b"%d\n" % number)
+    store = ObjectStore(S3Bucket("records", "state.tfguard", lambda: client), "state.tfguard")
     assert store.read_journal("e") == b"".join(b"%d\n" % number for number in range(1, 12))
     for name in ("a", "b", "c"):
         store.create(name, b"")
     assert list(store.names("")) == ["a", "b", "c", "e"]
 
 
-def test_a_writer_that_comes_back_after_a_takeover_overwrites_nothing(store: S3Store, moto: MotoServer) -> None:
+def test_a_writer_that_comes_back_after_a_takeover_overwrites_nothing(store: ObjectStore, moto: MotoServer) -> None:
     store.append("events.jsonl", b"old 1\n")
     successor = _store(moto.url)
     successor.append("events.jsonl", b"new 2\n")
@@ -213,26 +214,26 @@ def test_a_writer_that_comes_back_after_a_takeover_overwrites_nothing(store: S3S
 
 
 def test_a_document_that_changes_while_it_is_moved_aside_is_not_removed(
-    store: S3Store, moto: MotoServer, monkeypatch: pytest.MonkeyPatch
+    store: ObjectStore, moto: MotoServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.create("head.json", b"bad")
-    delete = S3Store._delete
+    delete = S3Bucket.delete
 
-    def changed_before(self: S3Store, key: str, version: str) -> None:
+    def changed_before(self: S3Bucket, key: str, version: str) -> None:
         moto.client("s3").put_object(Bucket="records", Key=key, Body=b"repaired")
         delete(self, key, version)
 
-    monkeypatch.setattr(S3Store, "_delete", changed_before)
+    monkeypatch.setattr(S3Bucket, "delete", changed_before)
     with pytest.raises(ConflictError):
         store.move_aside("head.json")
     assert _read(store, "head.json") == b"repaired"
 
 
-def _store(url: str, more: Mapping[str, str] | None = None) -> S3Store:
+def _store(url: str, more: Mapping[str, str] | None = None) -> ObjectStore:
     return backend_store({**_SETTINGS, "endpoints.s3": url, **(more or {})}, "state.tfguard")
 
 
-def _read(store: S3Store, name: str) -> bytes:
+def _read(store: ObjectStore, name: str) -> bytes:
     blob = store.read(name)
     assert blob is not None
     return blob.data

@@ -8,7 +8,7 @@ import pytest
 
 from tfguard.errors import ConfigError
 from tfguard.stores.local import LocalStore
-from tfguard.stores.s3 import S3Store
+from tfguard.stores.objects import ObjectStore
 from tfguard.stores.urls import open_store
 
 
@@ -32,7 +32,7 @@ def test_a_relative_file_url_starts_at_the_configuration(tmp_path: Path) -> None
 )
 def test_an_s3_url_is_a_bucket_and_a_prefix(url: str, location: str) -> None:
     store = open_store(url)
-    assert isinstance(store, S3Store)
+    assert isinstance(store, ObjectStore)
     assert store.location == location
 
 

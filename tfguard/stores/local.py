@@ -11,6 +11,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tfguard.errors import RecordError
@@ -57,8 +58,23 @@ class LocalStore:
         """The document, or None when there is none."""
         path = self._path(name)
         with self._translated("read", path):
-            data = self._content(path)
-        return None if data is None else Blob(data, _version(data))
+            try:
+                with path.open("rb") as file:
+                    written_at = _time(os.fstat(file.fileno()))
+                    data = file.read()
+            except FileNotFoundError:
+                self._check_reachable()
+                return None
+        return Blob(data, _version(data), written_at)
+
+    def now(self) -> datetime | None:
+        """The time by the file system's clock, which on a network drive is the file server's; None where nothing can
+        be written."""
+        with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=self._folder) as file:
+            file.write(b"\n")
+            file.flush()
+            return _time(os.fstat(file.fileno()))
+        return None
 
     def create(self, name: str, data: bytes) -> None:
         """Write a document that must not exist yet; `ConflictError` when it does."""
@@ -92,6 +108,17 @@ class LocalStore:
         top = self._path(prefix) if prefix else self._folder
         with self._translated("list", top):
             return sorted(path.relative_to(self._folder).as_posix() for path in self._files(top))
+
+    def remove(self, name: str, content: bytes) -> None:
+        """Remove a document or journal that holds just this; `ConflictError` when it holds anything else."""
+        with self._changing("remove", name) as path:
+            current = self._content(path)
+            if current is None:
+                return
+            if current != content:
+                raise conflict(str(path))
+            path.unlink()
+            atomic.sync_folder(path.parent)
 
     def move_aside(self, name: str) -> str:
         """Rename a document to `<name>.unreadable-<n>`, and tell that name; `ConflictError` when it is not there."""
@@ -195,6 +222,10 @@ class LocalStore:
             reason = error.strerror or type(error).__name__
             advice = _ADVICE.get(error.errno or 0, _OTHER_ADVICE)
             raise RecordError(f"cannot {verb} the record {path}: {reason}", advice) from error
+
+
+def _time(status: os.stat_result) -> datetime:
+    return datetime.fromtimestamp(status.st_mtime, UTC)
 
 
 def _version(data: bytes) -> str:

@@ -14,7 +14,8 @@ from typing import Any
 
 from tfguard.errors import RecordError
 from tfguard.model.config import parse_duration
-from tfguard.stores.s3 import S3Store, no_boto3
+from tfguard.stores.objects import ObjectStore
+from tfguard.stores.s3 import S3Bucket, no_boto3
 
 Settings = Mapping[str, str]
 
@@ -37,9 +38,10 @@ _WEB_IDENTITY = "assume_role_with_web_identity"
 _DEFAULT_RETRIES = 4
 
 
-def backend_store(settings: Settings, prefix: str) -> S3Store:
+def backend_store(settings: Settings, prefix: str) -> ObjectStore:
     """The store below `prefix` in the bucket of the backend that `settings` describe."""
-    return S3Store(settings["bucket"], prefix, partial(backend_client, settings), put_options(settings))
+    bucket = S3Bucket(settings["bucket"], prefix, partial(backend_client, settings), put_options(settings))
+    return ObjectStore(bucket, prefix)
 
 
 def put_options(settings: Settings) -> Mapping[str, str]:
