@@ -36,3 +36,39 @@ need_engine() {
     return 1
   fi
 }
+
+# install_test_servers: the servers that records are tested on and that no Python package carries. Does nothing when they
+# are there. What cannot be had is told in one line; the tests on it are then skipped.
+install_test_servers() {
+  install_azurite || echo "no Azurite (Azure Blob), so its tests are skipped: npm with Node.js is needed, and the npm registry" >&2
+  install_postgresql || echo "no PostgreSQL server, so its tests are skipped: install Debian's postgresql, or put initdb on the PATH" >&2
+}
+
+# The last Azurite that runs on Node.js 20 and older.
+install_azurite() {
+  local folder=$root/.test-servers
+  if [ -x "$folder/node_modules/.bin/azurite-blob" ]; then
+    return
+  fi
+  command -v npm >/dev/null || return 1
+  echo "installing Azurite in $folder (about a minute, once)" >&2
+  npm install --prefix "$folder" --silent --no-audit --no-fund --no-progress azurite@3.35.0 >/dev/null
+}
+
+install_postgresql() {
+  if command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
+    return
+  fi
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    return 1
+  fi
+  echo "installing PostgreSQL with apt-get (about a minute, once)" >&2
+  local -x DEBIAN_FRONTEND=noninteractive
+  {
+    apt-get update -qq
+    # Debian starts a server with the package; the tests start their own.
+    apt-get install -qq -y --no-install-recommends postgresql-common
+    sed -i 's/^#*create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf
+    apt-get install -qq -y --no-install-recommends postgresql
+  } >/dev/null 2>&1
+}

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -35,11 +36,16 @@ from fixtures.terraform_env import (  # noqa: E402
     write_stack,
 )
 
+pytest_plugins = ["fixtures.record_servers"]
+
 # A timing decides no test. In CI every run tries the same examples; elsewhere each run looks for new ones.
 settings.register_profile(
     "tfguard", deadline=None, derandomize=bool(os.environ.get("CI")), suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("tfguard")
+
+# What is ignored stays ignored in every process that a test starts; a suite under `nohup` tests the same as any other.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 RUN_TIMEOUT_SECONDS = 300
 TFGUARD = (sys.executable, "-m", "tfguard")

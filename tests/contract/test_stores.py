@@ -7,54 +7,27 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from itertools import count
 from pathlib import Path
 
-import boto3
 import pytest
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
 
+from fixtures.record_servers import MakeStore
 from tfguard.errors import ConflictError, RecordError
 from tfguard.ports import RecordStore
 from tfguard.stores.local import LocalStore
-from tfguard.stores.s3_client import backend_store
 
-MakeStore = Callable[[], RecordStore]
-_SETTINGS = {
-    "bucket": "records",
-    "region": "us-east-1",
-    "access_key": "testing",
-    "secret_key": "testing",
-    "use_path_style": "true",
-}
-_BUCKETS = count(1)
+STORES = ["local", "s3", "gcs", "azblob", "postgres"]
+"""Each has a fixture `<name>_place` in fixtures/record_servers.py."""
 
 
-@pytest.fixture(scope="module")
-def s3_server() -> Iterator[str]:
-    """A simulated S3 that takes one request at a time: moto's own threads look and write in two steps, S3 does not."""
-    server = make_server("127.0.0.1", 0, DomainDispatcherApplication(create_backend_app), threaded=False)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-
-
-@pytest.fixture(params=["local", "s3"])
-def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> MakeStore:
+@pytest.fixture(params=STORES)
+def make_store(request: pytest.FixtureRequest) -> MakeStore:
     """Opens the same empty place once more, as another process would."""
-    if request.param == "local":
-        return lambda: LocalStore(tmp_path / "a" / "terraform.tfstate.tfguard")
-    url = request.getfixturevalue("s3_server")
-    settings = _SETTINGS | {"bucket": f"records-{next(_BUCKETS)}", "endpoints.s3": url}
-    session = boto3.Session(aws_access_key_id="testing", aws_secret_access_key="testing", region_name="us-east-1")
-    session.client("s3", endpoint_url=url).create_bucket(Bucket=settings["bucket"])
-    return lambda: backend_store(settings, "infra/terraform.tfstate.tfguard")
+    place: MakeStore = request.getfixturevalue(f"{request.param}_place")
+    return place
 
 
 @pytest.fixture

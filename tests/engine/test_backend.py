@@ -108,6 +108,11 @@ def test_what_the_backend_file_leaves_to_the_environment_is_read_there(tmp_path:
     assert located(tmp_path, TF_HTTP_ADDRESS="http://host/a").stack.location == "http:http://host/a"
 
 
+def test_the_pg_backend_takes_its_skip_settings_from_the_environment(tmp_path: Path) -> None:
+    initialised(tmp_path, "pg", {"conn_str": "host=h", "skip_table_creation": None})
+    assert located(tmp_path, PG_SKIP_TABLE_CREATION="true").settings["skip_table_creation"] == "true"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "kind"),
     [
@@ -144,6 +149,8 @@ def test_a_damaged_backend_file_is_told(tmp_path: Path, content: str) -> None:
         ("pg", {"conn_str": "postgres://u:hunter2@h:5/d?password=hunter2"}, {}, "pg:postgres://h:5/d"),
         ("pg", {"conn_str": "user=u password='a dbname=hunter2' dbname=d host=h"}, {}, "pg:d/h"),
         ("pg", {"conn_str": None}, {"PG_CONN_STR": "postgres://h/d", "PG_SCHEMA_NAME": "s"}, "pg:postgres://h/d/s"),
+        ("pg", {"conn_str": r"host=h password=a\ dbname=hunter2 dbname=d"}, {}, "pg:h/d"),
+        ("pg", {}, {"PGHOST": "h", "PGDATABASE": "d e", "PGPASSWORD": "hunter2"}, r"pg:h/d\ e"),
         ("gcs", {"bucket": "b", "prefix": "env=prod/app"}, {}, "gcs:b/env=prod/app"),
         ("kubernetes", {"secret_suffix": "s"}, {"KUBE_NAMESPACE": "n"}, "kubernetes:n/s"),
         ("remote", {"organization": "o", "workspaces": [{"name": None, "prefix": "app-"}]}, {}, "remote:o/app-"),

@@ -173,3 +173,16 @@ def _mounted(folder: Path, source: list[str]) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_folder_from_which_everything_was_removed_is_gone_and_no_other(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "record")
+    for name in ("operations/1/rescued/a", "operations/1/intent.json", "operations/2/intent.json"):
+        store.create(name, b"x")
+    store.remove("operations/1/rescued/a", b"x")
+    assert sorted(path.name for path in (tmp_path / "record" / "operations" / "1").iterdir()) == ["intent.json"]
+    store.remove("operations/1/intent.json", b"x")
+    store.remove("operations/3/intent.json", b"x")
+    assert [path.name for path in (tmp_path / "record" / "operations").iterdir()] == ["2"]
+    store.remove("operations/2/intent.json", b"x")
+    assert sorted(path.name for path in (tmp_path / "record").iterdir()) == [".tfguard-lock"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
-from tfguard.engine.backend import StateLocation, s3_state_key
+from tfguard.engine.backend import StateLocation, azurerm_state_blob, gcs_state_object, s3_state_key
 from tfguard.errors import RecordError
 from tfguard.model.config import BESIDE_STATE, Config
 from tfguard.model.operation import Stack
@@ -28,14 +28,47 @@ def record_store(location: StateLocation, config: Config, config_path: Path | No
         return open_store(_below(config.records, stack_name(stack)), config_path.parent if config_path else None)
     if location.path is not None:
         return LocalStore(location.path.with_name(location.path.name + ".tfguard"))
-    if stack.backend == "s3":
-        from tfguard.stores.s3_client import backend_store
+    if beside := _BESIDE_STATE.get(stack.backend):
+        return beside(location.settings, stack.workspace)
+    from tfguard.stores.urls import known_forms
 
-        return backend_store(location.settings, s3_state_key(location.settings, stack.workspace) + ".tfguard")
     raise RecordError(
         f"tfguard cannot keep records beside a state in the backend '{stack.backend}'",
-        "add `records: file:///DIR` or `records: s3://BUCKET/PREFIX` to tfguard.yaml",
+        f"add {known_forms()} to tfguard.yaml",
     )
+
+
+def _beside_s3(settings: Mapping[str, str], workspace: str) -> RecordStore:
+    from tfguard.stores.s3_client import backend_store
+
+    return backend_store(settings, s3_state_key(settings, workspace) + ".tfguard")
+
+
+def _beside_gcs(settings: Mapping[str, str], workspace: str) -> RecordStore:
+    from tfguard.stores.gcs_client import backend_store
+
+    return backend_store(settings, gcs_state_object(settings, workspace) + ".tfguard")
+
+
+def _beside_azurerm(settings: Mapping[str, str], workspace: str) -> RecordStore:
+    from tfguard.stores.azblob_client import backend_store
+
+    return backend_store(settings, azurerm_state_blob(settings, workspace) + ".tfguard")
+
+
+def _beside_pg(settings: Mapping[str, str], workspace: str) -> RecordStore:
+    from tfguard.stores.postgres import backend_store
+
+    return backend_store(settings, workspace)
+
+
+# By backend; takes the backend's settings and the workspace. What a store imports is imported only for its backend.
+_BESIDE_STATE: Mapping[str, Callable[[Mapping[str, str], str], RecordStore]] = {
+    "s3": _beside_s3,
+    "gcs": _beside_gcs,
+    "azurerm": _beside_azurerm,
+    "pg": _beside_pg,
+}
 
 
 def stack_name(stack: Stack) -> str:
@@ -47,5 +80,6 @@ def stack_name(stack: Stack) -> str:
 
 
 def _below(url: str, name: str) -> str:
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{name}"))
+    scheme, separator, rest = url.partition("://")
+    place, question, query = rest.partition("?")
+    return f"{scheme}{separator}{place.rstrip('/')}/{name}{question}{query}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,21 +10,31 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from tfguard.engine.configuration import configuration_files
-from tfguard.engine.documents import Json, mapping, scalar, text
+from tfguard.engine.documents import (
+    Json,
+    WrongShapeError,
+    mapping,
+    optional_object,
+    optional_text,
+    parse_json,
+    scalar,
+)
 from tfguard.errors import InputError, NotInitialisedError, UsageError
 from tfguard.model.engine import EngineInfo
 from tfguard.model.operation import Stack
 
 _TERRAFORM_BLOCK = re.compile(r"^[ \t]*terraform\s*\{", re.MULTILINE)
-_HEREDOC = re.compile(r"<<-?[ \t]*(\w+)[ \t]*\n.*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_HEREDOC = re.compile(r"<<-?[ \t]*(\w+)[ \t]*$")
 _BACKEND_BLOCK = re.compile(r'(?:^|[{}\s])(?:backend\s+"(\w+)"\s*\{|(cloud)\s*\{)', re.MULTILINE)
-_CONNECTION_WORDS = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)")
+_CONNECTION_WORDS = re.compile(r"\b(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\]|\\.)*)", re.DOTALL)
 _CONNECTION_PLACE = ("host", "hostaddr", "port", "dbname")
-_LINE_COMMENTS = re.compile(r"(?m)(?:#|//).*$|/\*[\s\S]*?\*/")
+_CONNECTION_VARIABLES = {"host": "PGHOST", "port": "PGPORT", "dbname": "PGDATABASE"}
+_LINE_COMMENTS = re.compile(r"(?m)(?:#|//).*$|/\*[\s\S]*?(?:\*/|\Z)")
 
 # What names a state, by backend: non-secret settings only, and the same from every machine. Environment variables that
 # some backends read instead are stored as null in the backend file.
 _NAMING: Mapping[str, tuple[str, ...]] = {
+    "local": ("path", "workspace_dir"),
     "s3": ("bucket", "key", "workspace_key_prefix"),
     "gcs": ("bucket", "prefix"),
     "azurerm": ("storage_account_name", "container_name", "key"),
@@ -44,6 +54,9 @@ _FROM_ENVIRONMENT: Mapping[tuple[str, str], str] = {
     ("http", "address"): "TF_HTTP_ADDRESS",
     ("pg", "conn_str"): "PG_CONN_STR",
     ("pg", "schema_name"): "PG_SCHEMA_NAME",
+    ("pg", "skip_schema_creation"): "PG_SKIP_SCHEMA_CREATION",
+    ("pg", "skip_table_creation"): "PG_SKIP_TABLE_CREATION",
+    ("pg", "skip_index_creation"): "PG_SKIP_INDEX_CREATION",
     ("kubernetes", "namespace"): "KUBE_NAMESPACE",
     ("cloud", "hostname"): "TF_CLOUD_HOSTNAME",
     ("cloud", "organization"): "TF_CLOUD_ORGANIZATION",
@@ -77,8 +90,8 @@ def locate_state(
     """
     data = data_directory(directory, environ)
     workspace = _workspace(data, environ)
-    document = _backend_file(data)
-    if document is None:
+    set_up = _backend_file(data)
+    if set_up is None:
         declared = _declared_backend(directory, engine)
         if declared is not None and not (declared == "local" and state_flag):
             raise NotInitialisedError(
@@ -86,14 +99,14 @@ def locate_state(
                 "run `tfguard init` there first",
             )
         return _local({}, directory, workspace, state_flag)
-    backend = mapping(document.get("backend"))
-    kind = text(backend.get("type"))
-    settings = dict(_flat(mapping(backend.get("config")), ""))
+    kind, settings = set_up
     if kind == "local":
         return _local(settings, directory, workspace, state_flag)
     for (owner, name), variable in _FROM_ENVIRONMENT.items():
         if owner == kind and name not in settings and environ.get(variable):
             settings[name] = environ[variable]
+    if kind == "pg" and not settings.get("conn_str"):
+        settings["conn_str"] = _connection_of(environ)
     return StateLocation(Stack(kind, _remote_location(kind, settings, workspace), workspace, str(directory)), settings)
 
 
@@ -108,6 +121,17 @@ def s3_state_key(settings: Mapping[str, str], workspace: str) -> str:
     return key if workspace == "default" else f"{settings.get('workspace_key_prefix') or 'env:'}/{workspace}/{key}"
 
 
+def gcs_state_object(settings: Mapping[str, str], workspace: str) -> str:
+    """The name of a workspace's state object in a Google Cloud Storage backend."""
+    return posixpath.normpath(posixpath.join(settings.get("prefix", "").strip("/"), f"{workspace}.tfstate"))
+
+
+def azurerm_state_blob(settings: Mapping[str, str], workspace: str) -> str:
+    """The name of a workspace's state blob in an Azure Blob backend."""
+    key = settings.get("key", "")
+    return key if workspace == "default" else f"{key}env:{workspace}"
+
+
 # What needs no escape in a URL's path (tfguard would make a folder of it, and the engine refuses the rest).
 _WORKSPACE = re.compile(r"(?!\.\.?$)[A-Za-z0-9._~$&+=:@-]+")
 
@@ -117,13 +141,27 @@ def _workspace(data: Path, environ: Mapping[str, str]) -> str:
         if not _WORKSPACE.fullmatch(named):
             raise UsageError(f"TF_WORKSPACE names {named!r}, which is no valid workspace name", "correct TF_WORKSPACE")
         return named
+    path = data / "environment"
     try:
-        return (data / "environment").read_text().strip() or "default"
-    except OSError:
+        selected = path.read_text("utf-8").strip() or "default"
+    except (FileNotFoundError, NotADirectoryError):
         return "default"
+    except (OSError, UnicodeDecodeError) as error:
+        raise _no_workspace(path) from error
+    if not _WORKSPACE.fullmatch(selected):
+        raise _no_workspace(path)
+    return selected
 
 
-def _backend_file(data: Path) -> Json | None:
+def _no_workspace(path: Path) -> InputError:
+    return InputError(
+        f"{path}, which names the selected workspace, cannot be read or is damaged",
+        "run `tfguard workspace select NAME`",
+    )
+
+
+def _backend_file(data: Path) -> tuple[str, dict[str, str]] | None:
+    """The type and the settings of the backend that `init` has set up; None for a stack without one."""
     path = data / "terraform.tfstate"
     try:
         content = path.read_bytes()
@@ -134,10 +172,30 @@ def _backend_file(data: Path) -> Json | None:
             f"the backend file {path} cannot be read: {error.strerror}", "check its permissions"
         ) from error
     try:
-        document = json.loads(content)
+        document = parse_json(content)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"the backend file {path} is damaged", "run `tfguard init -reconfigure`") from error
-    return mapping(document) if mapping(mapping(document).get("backend")).get("type") else None
+        raise _damaged(path) from error
+    if not isinstance(document, Mapping):
+        raise _damaged(path)
+    try:
+        backend = optional_object(document, "backend")
+        if not backend:
+            return None
+        kind = optional_text(backend, "type")
+        config = optional_object(backend, "config")
+        for name in _NAMING.get(kind, _NAMING_ANY):
+            if not name.startswith("workspaces."):
+                optional_text(config, name)
+        settings = _flat(config, "")
+    except (WrongShapeError, RecursionError) as error:
+        raise _damaged(path) from error
+    if not kind.isprintable() or not kind or any("\0" in name + value for name, value in settings):
+        raise _damaged(path)
+    return kind, dict(settings)  # a new one each time: what the environment tells is added to it
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(f"the backend file {path} is damaged", "run `tfguard init -reconfigure`")
 
 
 def _declared_backend(directory: Path, engine: EngineInfo | None) -> str | None:
@@ -152,11 +210,31 @@ def _declared_backend(directory: Path, engine: EngineInfo | None) -> str | None:
 
 
 def _in_hcl(content: str) -> str | None:
-    bare = _LINE_COMMENTS.sub("", _HEREDOC.sub("", content))
-    for start in _TERRAFORM_BLOCK.finditer(bare):
-        if match := _BACKEND_BLOCK.search(_block(bare, start.end())):
+    bare = _LINE_COMMENTS.sub("", _without_heredocs(content))
+    position = 0
+    while start := _TERRAFORM_BLOCK.search(bare, position):
+        block = _block(bare, start.end())
+        if match := _BACKEND_BLOCK.search(block):
             return match[1] or match[2]
+        position = start.end() + len(block)
     return None
+
+
+def _without_heredocs(content: str) -> str:
+    """The text without what stands in a heredoc; one that is never closed is none."""
+    lines = content.split("\n")
+    last = {line.strip(" \t"): number for number, line in enumerate(lines)}
+    kept: list[str] = []
+    until = ""
+    for number, line in enumerate(lines):
+        if until:
+            until = "" if line.strip(" \t") == until else until
+        elif (start := _HEREDOC.search(line)) and last.get(start[1], -1) > number:
+            until = start[1]
+            kept.append(line[: start.start()])
+        else:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def _block(content: str, start: int) -> str:
@@ -175,7 +253,7 @@ def _block(content: str, start: int) -> str:
 
 def _in_json(content: str) -> str | None:
     try:
-        blocks = mapping(json.loads(content)).get("terraform")
+        blocks = mapping(parse_json(content)).get("terraform")
     except (ValueError, RecursionError):
         return None
     for block in blocks if isinstance(blocks, list) else [blocks]:
@@ -227,9 +305,19 @@ def _database(connection: str) -> str:
     return "/".join(value for name, value in _CONNECTION_WORDS.findall(connection) if name in _CONNECTION_PLACE)
 
 
+def _connection_of(environ: Mapping[str, str]) -> str:
+    """The connection string that says of the place what the environment does."""
+    words = {name: environ[variable] for name, variable in _CONNECTION_VARIABLES.items() if environ.get(variable)}
+    escaped = {name: re.sub(r"[\s'\\]", r"\\\g<0>", value) for name, value in words.items()}
+    return " ".join(f"{name}={value}" for name, value in escaped.items())
+
+
 def _without_credentials(value: str) -> str:
     """A URL without user, password and query; any other text as it is."""
     if "://" not in value:
         return value
-    parts = urlsplit(value)
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return value.partition("://")[0] + "://"  # no URL; nobody knows which part of it is a password
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -113,12 +113,12 @@ class LocalStore:
         """Remove a document or journal that holds just this; `ConflictError` when it holds anything else."""
         with self._changing("remove", name) as path:
             current = self._content(path)
-            if current is None:
-                return
-            if current != content:
+            if current is not None and current != content:
                 raise conflict(str(path))
-            path.unlink()
-            atomic.sync_folder(path.parent)
+            if current is not None:
+                path.unlink()
+                atomic.sync_folder(path.parent)
+            self._discard_empty(path.parent)
 
     def move_aside(self, name: str) -> str:
         """Rename a document to `<name>.unreadable-<n>`, and tell that name; `ConflictError` when it is not there."""
@@ -133,6 +133,13 @@ class LocalStore:
                     raise conflict(str(path)) from None
                 return target
         raise AssertionError("itertools.count ended")
+
+    def _discard_empty(self, folder: Path) -> None:
+        """Remove a folder in which nothing is left, and those above it: thousands of them would slow every listing."""
+        with contextlib.suppress(OSError):
+            while folder != self._folder:
+                folder.rmdir()
+                folder = folder.parent
 
     def _path(self, name: str) -> Path:
         return self._folder / check_name(name)

@@ -22,8 +22,8 @@ from tfguard.errors import ConflictError
 from tfguard.ports import Blob
 from tfguard.stores.common import aside_name, check_name, conflict
 
-TOKEN = "tfguard-write"
-"""The name of the token in an object's metadata."""
+TOKEN = "tfguardwrite"
+"""The name of the token in an object's metadata. Azure takes no dash in it, and some proxies no underscore."""
 
 _PART = re.compile(r"/part-\d{9}$", re.ASCII)
 _READERS = 8
@@ -208,8 +208,11 @@ class ObjectStore:
         for key, blob in blobs.items():
             try:
                 self._bucket.delete(key, blob.version)
-            except (TakenError, MissingError):
+            except TakenError:
                 raise conflict(self._bucket.url(key)) from None
+            except MissingError:
+                # Gone is gone, and the first try of this very call may have been it.
+                continue
 
     def _part_keys(self, key: str) -> list[str]:
         return sorted(found for found in self._bucket.keys(f"{key}/part-") if _PART.sub("", found) == key)

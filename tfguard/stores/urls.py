@@ -1,17 +1,26 @@
-"""Where `records:` may point to: one entry for each scheme."""
+"""Where `records:` may point to: one entry of `SCHEMES` for each scheme."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl
 
 from tfguard.errors import ConfigError
 from tfguard.ports import RecordStore
+from tfguard.stores import azblob_client, gcs_client, postgres, postgres_client, s3_client
 from tfguard.stores.local import LocalStore
-from tfguard.stores.s3_client import backend_store
 
-_S3_PARAMETERS = frozenset({"region", "profile", "endpoint", "use_path_style", "encrypt", "kms_key_id", "role_arn"})
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """One kind of place: how its URL is written (for the user), what opens the part after `://` (a relative folder
+    starts at the given one), and the parameters that may stand behind a `?`."""
+
+    form: str
+    open: Callable[[str, Path], RecordStore]
+    parameters: frozenset[str] = frozenset()
 
 
 def open_store(url: str, base: Path | None = None) -> RecordStore:
@@ -19,12 +28,18 @@ def open_store(url: str, base: Path | None = None) -> RecordStore:
 
     Nothing is read or made yet. Raises `ConfigError` for a URL that names no store.
     """
-    scheme, separator, rest = url.partition("://")
-    opener = SCHEMES.get(scheme) if separator else None
-    if opener is None:
+    name, separator, rest = url.partition("://")
+    scheme = SCHEMES.get(name) if separator else None
+    if scheme is None:
         known = ", ".join(f"{name}://" for name in SCHEMES)
-        raise _refusal(f"{scheme}://" if separator else "the value", f"names no kind of store; known are {known}")
-    return opener(rest, base or Path())
+        raise _refusal(f"{name}://" if separator else "the value", f"names no kind of store; known are {known}")
+    return scheme.open(rest, base or Path())
+
+
+def known_forms() -> str:
+    """What may stand in `records:`, for advice."""
+    first, *others = (scheme.form for scheme in SCHEMES.values())
+    return f"`records: {first}` (or {', '.join(others)})"
 
 
 def _open_local(rest: str, base: Path) -> RecordStore:
@@ -34,20 +49,87 @@ def _open_local(rest: str, base: Path) -> RecordStore:
 
 
 def _open_s3(rest: str, _base: Path) -> RecordStore:
+    (bucket, prefix), parameters = _object_place("s3", rest)
+    return s3_client.backend_store({**parameters, "bucket": bucket}, prefix)
+
+
+def _open_gcs(rest: str, _base: Path) -> RecordStore:
+    (bucket, prefix), parameters = _object_place("gs", rest)
+    if endpoint := parameters.pop("endpoint", ""):
+        parameters["storage_custom_endpoint"] = endpoint
+    return gcs_client.backend_store({**parameters, "bucket": bucket}, prefix)
+
+
+def _open_azblob(rest: str, _base: Path) -> RecordStore:
+    (account, container, prefix), parameters = _object_place("azblob", rest)
+    # In the backend's settings, `endpoint` is that of the managed identity. There is no account key to look up here,
+    # and without `use_cli` the identity is found as Azure's own tools find it.
+    place_settings = {"storage_account_name": account, "container_name": container, "use_azuread_auth": "true"}
+    if endpoint := parameters.pop("endpoint", ""):
+        place_settings["blob_endpoint"] = endpoint
+    return azblob_client.backend_store({"use_cli": "false", **parameters, **place_settings}, prefix)
+
+
+def _open_postgres(rest: str, _base: Path) -> RecordStore:
+    """HOST may be empty, or have a port and a user; what stands behind the database's name is the stack's own.
+
+    A refusal shows nothing of the place: a password that was not escaped could be anywhere in it.
+    """
     place, _, query = rest.partition("?")
-    bucket, _, prefix = place.partition("/")
-    if not bucket or "@" in bucket:
-        raise _refusal("s3://", "must be s3://BUCKET/PREFIX, without credentials")
-    parameters = dict(parse_qsl(query))
-    if unknown := sorted(parameters.keys() - _S3_PARAMETERS):
-        raise _refusal(
-            f"s3://{place}", f"has the parameter {unknown[0]}; known are {', '.join(sorted(_S3_PARAMETERS))}"
+    login, at, address = place.rpartition("@")
+    host, _, path = address.partition("/")
+    database, _, stack = path.partition("/")
+    if ":" in login or "/" in login:
+        raise ConfigError(
+            "records: postgresql:// has a password in it",
+            "take it out, and give it in PGPASSWORD, in a password file (PGPASSFILE), or by PGSERVICE",
         )
-    return backend_store({**parameters, "bucket": bucket}, prefix.strip("/"))
+    if not database or not stack or not rest.isprintable():
+        raise _refusal("postgresql://", "names no database")
+    known = SCHEMES["postgresql"].parameters
+    if unknown := sorted(dict(parse_qsl(query, keep_blank_values=True)).keys() - known):
+        raise _refusal("postgresql://", f"has the parameter {unknown[0]}; known are {', '.join(sorted(known))}")
+    return postgres.url_store(f"postgresql://{login}{at}{host}/{database}?{query}", stack)
 
 
-SCHEMES: Mapping[str, Callable[[str, Path], RecordStore]] = {"file": _open_local, "s3": _open_s3}
+def _object_place(name: str, rest: str) -> tuple[list[str], dict[str, str]]:
+    """What the scheme's form names, the prefix last, and the parameters. Raises `ConfigError`."""
+    scheme = SCHEMES[name]
+    place, _, query = rest.partition("?")
+    before_prefix = scheme.form.count("/") - 2
+    *names, prefix = f"{place}/".split("/", before_prefix)
+    if len(names) < before_prefix or not all(names) or "@" in names[0]:
+        raise _refusal(f"{name}://", f"must be {scheme.form}, without credentials")
+    parameters = dict(parse_qsl(query))
+    if unknown := sorted(parameters.keys() - scheme.parameters):
+        raise _refusal(
+            f"{name}://{place}", f"has the parameter {unknown[0]}; known are {', '.join(sorted(scheme.parameters))}"
+        )
+    return [*names, prefix.strip("/")], parameters
+
+
+SCHEMES: Mapping[str, Scheme] = {
+    "file": Scheme("file:///DIR", _open_local),
+    "s3": Scheme(
+        "s3://BUCKET/PREFIX",
+        _open_s3,
+        frozenset({"region", "profile", "endpoint", "use_path_style", "encrypt", "kms_key_id", "role_arn"}),
+    ),
+    "gs": Scheme(
+        "gs://BUCKET/PREFIX",
+        _open_gcs,
+        frozenset({"endpoint", "impersonate_service_account", "kms_encryption_key", "universe_domain"}),
+    ),
+    "azblob": Scheme(
+        "azblob://ACCOUNT/CONTAINER/PREFIX",
+        _open_azblob,
+        frozenset(
+            {"client_id", "endpoint", "environment", "metadata_host", "tenant_id", "use_cli", "use_msi", "use_oidc"}
+        ),
+    ),
+    "postgresql": Scheme("postgresql://HOST/DATABASE", _open_postgres, postgres_client.URL_PARAMETERS),
+}
 
 
 def _refusal(url: str, reason: str) -> ConfigError:
-    return ConfigError(f"records: {url} {reason}", "write `records: file:///DIR` or `records: s3://BUCKET/PREFIX`")
+    return ConfigError(f"records: {url} {reason}", f"write {known_forms()}")
