@@ -260,9 +260,9 @@ class Registry(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         """Take a file."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        self._answer(201 if self._may() else 401, b"")
         if self._may():
             self.kept[self.path] = body
+        self._answer(201 if self._may() else 401, b"")
 
     def do_GET(self) -> None:
         """Give a file, or 404."""
