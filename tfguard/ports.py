@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ from tfguard.model.event import EngineEvent
 from tfguard.model.inventory import CloudObject, Listing, Scope
 from tfguard.model.lease import Lease, Liveness, ProcessIdentity
 from tfguard.model.lock import StateLock
-from tfguard.model.operation import Actor, ErroredState, Intent, StreamHealth
+from tfguard.model.operation import Actor, ErroredState, StreamHealth
 from tfguard.model.plan import Plan, ProviderConfig
 from tfguard.model.request import Approval, ChangeRequest, RepairRequest
 from tfguard.model.state import StateSnapshot
@@ -61,12 +61,15 @@ class Host(Protocol):
         """Whether an engine, with or without its tfguard, still writes to a run's folder."""
         ...
 
-    def lease(self, intent: Intent, now: datetime, expires_at: datetime) -> Lease:
+    def lease(self, operation_id: str, run_directory: str | None, now: datetime, expires_at: datetime) -> Lease:
         """A lease held by this process for an operation."""
         ...
 
-    def liveness(self, lease: Lease, now: datetime) -> Liveness:
-        """Whether a lease's holder lives: by pid and start time on this host, by the lease's expiry elsewhere."""
+    def liveness(self, lease: Lease, now: Callable[[], datetime]) -> Liveness:
+        """Whether a lease's holder lives: by pid and start time on this host, by the lease's expiry elsewhere.
+
+        `now` tells the time as the holder's own clock would, and is called only where that is asked for.
+        """
         ...
 
 
@@ -194,10 +197,6 @@ class RunWatcher(Protocol):
 
     def event(self, event: EngineEvent) -> None:
         """One event of the engine's stream."""
-        ...
-
-    def tick(self) -> None:
-        """Called a few times a second, also when nothing happens."""
         ...
 
     def interrupted(self, signal_name: str, forwarded: bool) -> None:

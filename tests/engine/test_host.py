@@ -13,9 +13,7 @@ import pytest
 
 from tfguard.engine.host import LocalHost
 from tfguard.engine.process import process_start_time
-from tfguard.model.engine import EngineInfo
 from tfguard.model.lease import Lease, Liveness, ProcessIdentity
-from tfguard.model.operation import Intent, Stack
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 DEAD = ProcessIdentity(2**22 + 1, 7)
@@ -25,11 +23,7 @@ DEAD = ProcessIdentity(2**22 + 1, 7)
 def lease(tmp_path: Path) -> Lease:
     """A lease of this process, for a run whose folder is `tmp_path`."""
     host = LocalHost({})
-    intent = Intent(
-        "01A", "apply", (), Stack("local", "x", "default", "x"), EngineInfo("terraform", "1.11.4"), host.actor(), NOW,
-        "", 0, (), run_directory=str(tmp_path),
-    )  # fmt: skip
-    return host.lease(intent, NOW, NOW + timedelta(minutes=1))
+    return host.lease("01A", str(tmp_path), NOW, NOW + timedelta(minutes=1))
 
 
 @pytest.fixture
@@ -41,27 +35,27 @@ def writer(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_a_holder_that_runs_is_alive(lease: Lease) -> None:
-    assert LocalHost({}).liveness(lease, NOW + timedelta(days=1)) is Liveness.ALIVE
+    assert LocalHost({}).liveness(lease, lambda: NOW + timedelta(days=1)) is Liveness.ALIVE
 
 
 def test_a_process_of_the_same_number_and_another_start_time_is_not_the_holder(lease: Lease) -> None:
     reused = replace(lease, wrapper=ProcessIdentity(os.getpid(), 1))
-    assert LocalHost({}).liveness(reused, NOW) is Liveness.GONE
+    assert LocalHost({}).liveness(reused, lambda: NOW) is Liveness.GONE
 
 
 def test_an_engine_whose_pid_was_noted_outlives_its_tfguard(lease: Lease, writer: subprocess.Popen[bytes]) -> None:
     engine = ProcessIdentity(writer.pid, process_start_time(writer.pid) or 0)
-    assert LocalHost({}).liveness(replace(lease, wrapper=DEAD, engine=engine), NOW) is Liveness.ENGINE_ALONE
+    assert LocalHost({}).liveness(replace(lease, wrapper=DEAD, engine=engine), lambda: NOW) is Liveness.ENGINE_ALONE
 
 
 @pytest.mark.usefixtures("writer")
 def test_an_engine_whose_pid_nobody_could_note_is_known_by_the_folder_that_it_writes_to(lease: Lease) -> None:
-    assert LocalHost({}).liveness(replace(lease, wrapper=DEAD), NOW) is Liveness.ENGINE_ALONE
+    assert LocalHost({}).liveness(replace(lease, wrapper=DEAD), lambda: NOW) is Liveness.ENGINE_ALONE
 
 
 def test_without_holder_and_engine_nobody_is_there(lease: Lease) -> None:
-    assert LocalHost({}).liveness(replace(lease, wrapper=DEAD), NOW) is Liveness.GONE
-    assert LocalHost({}).liveness(replace(lease, wrapper=DEAD, engine=DEAD), NOW) is Liveness.GONE
+    assert LocalHost({}).liveness(replace(lease, wrapper=DEAD), lambda: NOW) is Liveness.GONE
+    assert LocalHost({}).liveness(replace(lease, wrapper=DEAD, engine=DEAD), lambda: NOW) is Liveness.GONE
 
 
 @pytest.mark.parametrize("elsewhere", [{"host": "another"}, {"pid_namespace": "pid:[1]"}, {"boot_id": "another"}])
@@ -69,5 +63,5 @@ def test_a_holder_whose_processes_cannot_be_seen_lives_until_its_lease_expires(
     lease: Lease, elsewhere: dict[str, str]
 ) -> None:
     far = replace(lease, wrapper=DEAD, **elsewhere)  # type: ignore[arg-type]
-    assert LocalHost({}).liveness(far, NOW + timedelta(seconds=59)) is Liveness.ALIVE
-    assert LocalHost({}).liveness(far, NOW + timedelta(seconds=61)) is Liveness.GONE
+    assert LocalHost({}).liveness(far, lambda: NOW + timedelta(seconds=59)) is Liveness.ALIVE
+    assert LocalHost({}).liveness(far, lambda: NOW + timedelta(seconds=61)) is Liveness.GONE

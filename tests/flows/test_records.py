@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -54,11 +57,11 @@ class OneHost:
     def actor(self) -> Actor:
         return Actor("me", "here")
 
-    def lease(self, intent: Intent, now: datetime, expires_at: datetime) -> Lease:
-        actor, me = intent.actor, ProcessIdentity(1, 1)
-        return Lease(intent.operation_id, actor.user, actor.host, "", me, None, None, now, expires_at)
+    def lease(self, operation_id: str, run_directory: str | None, now: datetime, expires_at: datetime) -> Lease:
+        me = ProcessIdentity(1, 1)
+        return Lease(operation_id, "me", "here", "", me, None, None, now, expires_at, run_directory)
 
-    def liveness(self, lease: Lease, now: datetime) -> Liveness:  # noqa: ARG002 (the port's signature)
+    def liveness(self, lease: Lease, now: Callable[[], datetime]) -> Liveness:  # noqa: ARG002 (the port's signature)
         return self.living
 
 
@@ -181,7 +184,8 @@ def test_the_lease_of_another_run_is_not_renewed(records: Records) -> None:
     lease = records.head().lease
     assert lease is not None
     assert lease.engine == ProcessIdentity(7, 8)
-    assert not records.renew("01B")
+    assert records.renew("01B"), "nothing to do for a lease that is not held here"
+    assert records.head().lease == lease
 
 
 def test_lines_that_were_cut_in_a_journal_are_counted(records: Records, store: LocalStore) -> None:
@@ -293,3 +297,87 @@ def test_open_operations_keep_the_order_of_their_ids(records: Records) -> None:
     first = records.operation("01A").result
     records.finish(replace(result(Outcome.UNKNOWN), gaps=("x",)), first)
     assert records.head().open_operations == ("01A", "01B")
+
+
+class TwoHosts(OneHost):
+    """A host that knows of the holder only when its lease ends."""
+
+    def liveness(self, lease: Lease, now: Callable[[], datetime]) -> Liveness:
+        return Liveness.ALIVE if now() < lease.expires_at else Liveness.GONE
+
+
+def test_a_claim_keeps_others_out_and_opens_nothing(store: LocalStore) -> None:
+    first, second = (Records(store, FixedClock(), TwoHosts()) for _ in range(2))
+    first.claim("01A", None)
+    assert first.head().open_operations == ()
+    with pytest.raises(OperationAliveError):
+        second.claim("01B", None)
+    with pytest.raises(OperationAliveError):
+        second.begin(intent("01B"), ())
+    first.claim("01A", None)
+    first.begin(intent(), ())
+    assert first.head().open_operations == ("01A",)
+
+
+def test_a_claim_that_came_to_nothing_leaves_the_record_as_it_was(store: LocalStore) -> None:
+    records = Records(store, FixedClock(), TwoHosts())
+    records.claim("01A", None)
+    records.release("01A")
+    assert list(store.names("")) == []
+    records.begin(intent(), ())
+    records.finish(result(Outcome.UNKNOWN), None)
+    before = records.head()
+    records.claim("01B", None)
+    records.release("01B")
+    assert replace(records.head(), revision=before.revision) == before
+
+
+def test_a_run_releases_its_own_lease_alone(store: LocalStore) -> None:
+    first, second = (Records(store, FixedClock(), OneHost()) for _ in range(2))
+    first.claim("01A", None)
+    second.claim("01B", None)
+    first.release("01A")
+    lease = second.head().lease
+    assert lease is not None and lease.operation_id == "01B"
+
+
+@pytest.mark.parametrize("skew", [timedelta(hours=-3), timedelta(0), timedelta(hours=3)])
+def test_whether_a_lease_has_ended_is_told_by_the_stores_clock_however_wrong_the_hosts_are(
+    store: LocalStore, skew: timedelta
+) -> None:
+    holder = Records(store, FixedClock(NOW + skew), TwoHosts())
+    other = Records(store, FixedClock(NOW - skew), TwoHosts())
+    holder.claim("01A", None)
+    with pytest.raises(OperationAliveError):
+        other.refuse_if_alive()
+    head = Path(store.location) / HEAD
+    long_ago = time.time() - 61
+    os.utime(head, (long_ago, long_ago))
+    other.refuse_if_alive()
+
+
+def test_a_holder_that_wakes_after_its_successor_took_over_begins_nothing(store: LocalStore) -> None:
+    paused, successor = (Records(store, FixedClock(), TwoHosts()) for _ in range(2))
+    paused.claim("01A", None)
+    long_ago = time.time() - 61
+    os.utime(Path(store.location) / HEAD, (long_ago, long_ago))
+    successor.claim("01B", None)
+    successor.begin(intent("01B"), ())
+    head = successor.head()
+    assert not paused.renew("01A")
+    with pytest.raises(OperationAliveError):
+        paused.begin(intent(), ())
+    paused.release("01A")
+    assert successor.head() == head
+    refused = successor.operation("01A")
+    assert not refused.open
+
+
+def test_a_holder_whose_lease_was_given_up_meanwhile_takes_it_again(store: LocalStore) -> None:
+    records, other = (Records(store, FixedClock(), OneHost()) for _ in range(2))
+    records.begin(intent(), ())
+    other.finish(result(Outcome.ABSENT), None)
+    assert other.head().lease is None
+    assert records.renew("01A", ProcessIdentity(7, 8))
+    lease = other.head().lease
+    assert lease is not None and lease.engine == ProcessIdentity(7, 8)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,11 +14,12 @@ from test_records import NOW, FixedClock, Heard, OneHost, intent
 from tfguard.errors import RecordError
 from tfguard.flows.records import HEAD, HEARTBEAT, Records
 from tfguard.flows.run_journal import RunJournal
+from tfguard.flows.upkeep import BATCH, Upkeep
 from tfguard.model.event import EngineEvent, EventKind
 from tfguard.model.lease import ProcessIdentity
+from tfguard.model.secrets import Withholding
 from tfguard.stores.local import LocalStore
 
-BATCH = timedelta(seconds=1)
 ENGINE = ProcessIdentity(7, 8)
 
 
@@ -47,7 +50,8 @@ class Scene:
         self.clock, self.heard, self.store = FixedClock(), Heard(), FullDisk(folder)
         self.records = Records(self.store, self.clock, OneHost())  # type: ignore[arg-type]
         self.records.begin(intent(), ())
-        self.journal = RunJournal("01A", self.records, self.clock, self.heard, frozenset())  # type: ignore[arg-type]
+        self.upkeep = Upkeep("01A", self.records, self.clock, self.heard)  # type: ignore[arg-type]
+        self.journal = RunJournal(self.upkeep, self.clock, self.heard, Withholding())  # type: ignore[arg-type]
 
     def hear(self, address: str, kind: EventKind = EventKind.APPLY_START) -> None:
         """The engine says something."""
@@ -56,7 +60,7 @@ class Scene:
     def tick(self, passed: timedelta = BATCH) -> None:
         """Time passes, and the journal gets its turn."""
         self.clock.time += passed
-        self.journal.tick()
+        self.upkeep.tick()
 
     @property
     def written(self) -> list[tuple[str, str | None]]:
@@ -104,6 +108,7 @@ def test_what_could_not_be_written_to_the_end_is_written_by_the_last_flush(scene
 
 
 def test_a_journal_that_cannot_be_written_does_not_stop_the_heartbeat(scene: Scene) -> None:
+    scene.journal.started(ENGINE)
     scene.store.full = ("events.jsonl",)
     scene.hear("a.one")
     scene.tick()
@@ -140,3 +145,62 @@ def test_what_was_heard_counts_also_while_it_cannot_be_written(scene: Scene) -> 
     scene.hear("a.one")
     scene.tick()
     assert scene.journal.progress.open_creates == {"a.one"}
+
+
+class SlowStore(LocalStore):
+    """A store in which every write takes its time; `appends` are the times at which journals were written to."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.appends: list[float] = []
+
+    def append(self, name: str, data: bytes) -> None:
+        """Add lines, slowly."""
+        self.appends.append(time.monotonic())
+        time.sleep(0.3)
+        super().append(name, data)
+
+
+def test_a_slow_store_holds_nobody_up_and_is_asked_once_a_second_at_most(tmp_path: Path) -> None:
+    clock, store = WallClock(), SlowStore(tmp_path / "record")
+    records = Records(store, clock, OneHost())  # type: ignore[arg-type]
+    records.begin(intent(), ())
+    slowest = 0.0
+    with Upkeep("01A", records, clock, Heard()) as upkeep:  # type: ignore[arg-type]
+        journal = RunJournal(upkeep, clock, Heard(), Withholding())  # type: ignore[arg-type]
+        for number in range(60):
+            begun = time.monotonic()
+            journal.event(EngineEvent(EventKind.APPLY_START, address=f"a.b{number}", action="create"))
+            slowest = max(slowest, time.monotonic() - begun)
+            time.sleep(0.05)
+        written = len(records.operation("01A").journal)
+        journal.flush()
+    assert len(records.operation("01A").journal) == 60
+    assert written > 0, "it is written while the run goes on"
+    assert slowest < 0.3, "no event waits for a write"
+    assert all(after - before >= 0.9 for before, after in pairwise(store.appends[:-1]))
+
+
+class WallClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """The time."""
+        return datetime.now(UTC)
+
+
+def test_the_heartbeat_goes_on_while_a_run_waits(tmp_path: Path) -> None:
+    clock = FixedClock()
+    records = Records(LocalStore(tmp_path / "record"), clock, OneHost())  # type: ignore[arg-type]
+    records.begin(intent(), ())
+    with Upkeep("01A", records, clock, Heard()):  # type: ignore[arg-type]
+        clock.time += HEARTBEAT
+        eventually(lambda: records.head().lease.heartbeat == NOW + HEARTBEAT)  # type: ignore[union-attr]
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)

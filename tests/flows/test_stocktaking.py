@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,15 @@ from test_verify import END, Answer, FakeClock, FakeInventory, answers, listing,
 
 from tfguard.errors import ConflictError, RecordError
 from tfguard.flows.context import StackContext
-from tfguard.flows.records import HEAD
+from tfguard.flows.records import HEAD, Records
 from tfguard.flows.run_folder import close_run_folder
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.stocktaking import Ran, take_stock
+from tfguard.flows.upkeep import Upkeep
 from tfguard.model.inventory import CloudObject, Listing
-from tfguard.model.operation import Operation, OperationStatus, Outcome, StreamHealth
+from tfguard.model.operation import Operation, OperationStatus, Outcome, Result, StreamHealth
 from tfguard.model.plan import ProviderConfig
+from tfguard.model.secrets import Withholding
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import ApplyExit, EngineExit
 from tfguard.stores.local import LocalStore
@@ -75,10 +78,11 @@ def begun(tmp_path: Path, answer: Answer, **more: Any) -> StackContext:
 
 def ran(context: StackContext, tmp_path: Path, exit_code: int = 1) -> Ran:
     """A run whose engine began the first of two roles."""
-    journal = RunJournal("01A", context.records, context.clock, context.console, frozenset())
+    upkeep = Upkeep("01A", context.records, context.clock, context.console)
+    journal = RunJournal(upkeep, context.clock, context.console, Withholding())
     journal.event(start(APP))
     ended = ApplyExit(EngineExit(exit_code), StreamHealth(whole=True))
-    return Ran(make_intent(tmp_path), journal, ended, frozenset(), {}, (), True)
+    return Ran(make_intent(tmp_path), journal, ended, Withholding(), {}, (), True)
 
 
 def outcomes(operation: Operation) -> dict[str, Outcome | None]:
@@ -219,3 +223,21 @@ def test_a_folder_of_a_run_that_never_began_is_removed(tmp_path: Path) -> None:
     folder.mkdir()
     close_run_folder(folder, "01A", make_context(tmp_path, answers(listing())).records)
     assert not folder.exists()
+
+
+def test_a_run_that_was_taken_for_dead_opens_its_operation_again_and_looks(tmp_path: Path) -> None:
+    context = begun(tmp_path, answers(listing(role(created=None))))
+    other = Records(LocalStore(Path(context.records.location)), context.clock, context.host)
+    steps = tuple(replace(step, outcome=Outcome.ABSENT) for step in make_intent(tmp_path).steps)
+    hasty = Result("01A", OperationStatus.INTERRUPTED, END, steps, notes=("hasty",))
+    other.finish(hasty, None)
+    assert other.head().open_operations == ()
+
+    found = take_stock(context, ran(context, tmp_path))
+    kept = context.records.operation("01A")
+    assert found.result == kept.result
+    assert kept.result is not None
+    assert (kept.result.exit_code, kept.result.notes[0]) == (1, "hasty")
+    assert kept.steps[0].outcome is Outcome.ORPHANED, "it was called absent while it was being made"
+    assert context.records.head().open_operations == ("01A",)
+    assert "took this run for dead" in said(context)

@@ -8,7 +8,6 @@ import re
 import select
 import sys
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -26,11 +25,6 @@ class UserStreams:
 
     def __init__(self) -> None:
         self._gone: set[int] = set()
-        self._meanwhile: Callable[[], None] = lambda: None
-
-    def meanwhile(self, tick: Callable[[], None]) -> None:
-        """What to do now and then while a reader keeps one waiting: a lease has to be renewed."""
-        self._meanwhile = tick
 
     def out(self, text: str) -> None:
         """Write to stdout and flush."""
@@ -54,7 +48,6 @@ class UserStreams:
         """Write everything, also to a reader that is slow, or stopped, or did not ask to be waited for."""
         while data:
             if not select.select([], [descriptor], [], _PATIENCE_SECONDS)[1]:
-                self._meanwhile()
                 continue
             with contextlib.suppress(BlockingIOError):
                 # As much as a pipe that can be written to takes without waiting.

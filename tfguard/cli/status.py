@@ -50,6 +50,7 @@ def _print_nothing(context: StackContext, form: str) -> None:
         print_document({"schema": SCHEMA, **empty, "record": context.records.location})
     else:
         click.echo(f"no operation is recorded at {context.records.location}")
+        _say_who_lives(context)
 
 
 def _print(context: StackContext, operation: Operation, invocation: Invocation, form: str) -> None:
@@ -60,11 +61,11 @@ def _print(context: StackContext, operation: Operation, invocation: Invocation, 
     else:
         status = operation_status(operation, alive=alive)
         click.echo(status_text(operation, status, actions, stdout_paint()), nl=False)
-        if alive:
-            _say_who_lives(context)
+        _say_who_lives(context)
 
 
 def _say_who_lives(context: StackContext) -> None:
+    """The run that holds the stack's lease: the operation shown, or one that still plans and has no record yet."""
     try:
         context.records.refuse_if_alive()
     except OperationAliveError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from tfguard.engine.shell_words import shell_words
 from tfguard.errors import UsageError
@@ -87,6 +88,10 @@ _BOOLEANS = frozenset(
 )
 _NUMBER = re.compile(r"[+-]?\d\w*", re.ASCII)
 _DURATION = re.compile(r"[+-]?[\d.][\d.a-zµ]*")
+_DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ms|[smh])", re.ASCII)
+_WHOLE_DURATION = re.compile(rf"\+?(?:{_DURATION_PART.pattern})+", re.ASCII)
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_LONGEST_PATIENCE = 366 * 24 * 3600.0
 _FORMS: Mapping[str, re.Pattern[str]] = {"parallelism": _NUMBER, "lock-timeout": _DURATION}
 
 # `plan` takes these, `apply` does not, and `destroy` has its own mode. The inner plan would obey them.
@@ -250,6 +255,7 @@ def change_request(command: str, arguments: Sequence[str], learned: Flags = _NOT
         help=asks_for_help(arguments),
         concise=_is_set(flags, "concise"),
         json_into=_flag_value(flags, "json-into"),
+        lock_timeout=_lock_timeout(flags),
         arguments=tuple(arguments),
     )
 
@@ -314,11 +320,21 @@ def repair_request(command: str, arguments: Sequence[str]) -> RepairRequest:
         targets=_values(found[:first], "target"),
         var_files=_values(found[:first], "var-file"),
         variables=tuple(word for token in found[:first] if token.name in OF_THE_STACK for word in token.words),
+        lock_timeout=_lock_timeout(flags),
     )
 
 
 def _is_set(flags: Mapping[str, Token], name: str, default: bool = False) -> bool:
     return flags[name].truth if name in flags else default
+
+
+def _lock_timeout(flags: Mapping[str, Token]) -> timedelta:
+    """The time that `-lock-timeout` names; none for what the engine will refuse, or with `-lock=false`."""
+    given = _flag_value(flags, "lock-timeout") or ""
+    if not _WHOLE_DURATION.fullmatch(given) or not _is_set(flags, "lock", default=True):
+        return timedelta(0)
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in _DURATION_PART.findall(given))
+    return timedelta(seconds=min(seconds, _LONGEST_PATIENCE))
 
 
 def _flag_value(flags: Mapping[str, Token], name: str) -> str | None:
@@ -329,11 +345,18 @@ def _refuse(command: str, found: Sequence[Token], files: Sequence[str], learned:
     advice = f"see `tfguard {command} -help`"
     for token in found:
         if why := _fault(command, token, learned):
-            raise UsageError(why, advice)
+            raise UsageError(_on_one_line(why), advice)
     if len(files) > 1:
         raise UsageError("Too many command line arguments: one plan file at most", advice)
     if files and files[0] and command == "destroy":
-        raise UsageError("Destroy can't be called with a plan file", f"apply it: `tfguard apply {files[0]}`")
+        raise UsageError(
+            "Destroy can't be called with a plan file", _on_one_line(f"apply it: `tfguard apply {files[0]}`")
+        )
+
+
+def _on_one_line(text: str) -> str:
+    """Words of the user's in an error, without what would break its line."""
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def _fault(command: str, token: Token, learned: Flags) -> str | None:

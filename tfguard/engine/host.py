@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ from pathlib import Path
 from tfguard.engine.ci import ci_job
 from tfguard.engine.process import process_start_time
 from tfguard.model.lease import Lease, Liveness, ProcessIdentity
-from tfguard.model.operation import Actor, Intent
+from tfguard.model.operation import Actor
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +45,32 @@ class LocalHost:
         """Whether an engine, with or without its tfguard, still writes to a run's folder."""
         return engine_writing_to(run_directory)
 
-    def lease(self, intent: Intent, now: datetime, expires_at: datetime) -> Lease:
+    def lease(self, operation_id: str, run_directory: str | None, now: datetime, expires_at: datetime) -> Lease:
         """A lease held by this process for an operation."""
+        actor = self.actor()
         return Lease(
-            operation_id=intent.operation_id,
-            user=intent.actor.user,
-            host=intent.actor.host,
+            operation_id=operation_id,
+            user=actor.user,
+            host=actor.host,
             boot_id=boot_id(),
             wrapper=self.process(),
             engine=None,
-            ci_job=intent.actor.ci_job,
+            ci_job=actor.ci_job,
             heartbeat=now,
             expires_at=expires_at,
-            run_directory=intent.run_directory,
+            run_directory=run_directory,
             pid_namespace=pid_namespace(),
         )
 
-    def liveness(self, lease: Lease, now: datetime) -> Liveness:
-        """Whether a lease's holder lives: by pid and start time on this host, by the lease's expiry elsewhere."""
+    def liveness(self, lease: Lease, now: Callable[[], datetime]) -> Liveness:
+        """Whether a lease's holder lives: by pid and start time on this host, by the lease's expiry elsewhere.
+
+        `now` tells the time as the holder's own clock would.
+        """
         here = (socket.gethostname(), pid_namespace(), boot_id())
         if (lease.host, lease.pid_namespace, lease.boot_id) != here:
             # Also after a reboot: machines made from one image share their names, so it could be another one.
-            return Liveness.ALIVE if now < lease.expires_at else Liveness.GONE
+            return Liveness.ALIVE if now() < lease.expires_at else Liveness.GONE
         if self.runs(lease.wrapper):
             return Liveness.ALIVE
         if lease.engine is None:

@@ -45,10 +45,6 @@ class Streams(Protocol):
         """Write to stderr and flush."""
         ...
 
-    def meanwhile(self, tick: Callable[[], None]) -> None:
-        """What to do now and then while a reader keeps one waiting."""
-        ...
-
 
 class HumanPlanPrinter:
     """The output of a plan as an apply shows it, without what the engine adds or leaves out for `plan -out`."""
@@ -216,9 +212,6 @@ class FileStreams:
         with suppress(OSError):
             while data and self._descriptor is not None:
                 data = data[os.write(self._descriptor, data) :]
-
-    def meanwhile(self, tick: Callable[[], None]) -> None:
-        """Nothing: a file never keeps anybody waiting."""
 
     def err(self, text: str) -> None:
         """Nothing: a file takes the events alone."""

@@ -42,7 +42,6 @@ class Following:
     on_stderr: Callable[[bytes], None]
     on_start: Callable[[ProcessIdentity], None] = lambda _identity: None
     on_signal: Callable[[str, bool], None] = lambda _name, _forwarded: None
-    on_tick: Callable[[], None] = lambda: None
     on_events: Callable[[bytes], None] = lambda _chunk: None
 
 
@@ -189,7 +188,6 @@ def _followed_to_the_end(
             interrupted = True
             signum, forwarded = arrived
             following.on_signal(signal.Signals(signum).name, forwarded)
-        following.on_tick()
         if any(moved):
             pause = _SHORTEST_PAUSE
         elif ended:

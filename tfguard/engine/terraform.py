@@ -177,7 +177,6 @@ class TerraformEngine:
         if apart:
             self._tell_warnings(request)  # the engine itself prints what comes from now on
         printers = self._printers(request, plan, apart)
-        self.streams.meanwhile(watcher.tick)
 
         def take(chunk: bytes) -> None:
             events = reader.feed(chunk) if chunk else reader.finish()
@@ -192,7 +191,6 @@ class TerraformEngine:
             on_stderr=_decoding(self.streams.err),
             on_start=watcher.started,
             on_signal=watcher.interrupted,
-            on_tick=watcher.tick,
             on_events=take,
         )
         events = run_directory / _EVENTS if apart else None
@@ -257,8 +255,7 @@ class TerraformEngine:
             for event in (reader.feed(chunk) if chunk else reader.finish()) if request.json else ():
                 watcher.event(event)
 
-        self.streams.meanwhile(watcher.tick)
-        following = Following(take, _decoding(self.streams.err), watcher.started, watcher.interrupted, watcher.tick)
+        following = Following(take, _decoding(self.streams.err), watcher.started, watcher.interrupted)
         command, *rest = request.command.split()
         launch = self._launch(command, (*rest, *request.arguments), run_directory, self._user_agent(user_agent))
         if request.effect is Effect.OVERWRITES and "-" in request.operands:

@@ -12,11 +12,14 @@ from tfguard.flows.guard import GuardedRun, GuardOptions, Prepared, apply_prepar
 from tfguard.flows.history import findings
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.settle import Settling, settle
+from tfguard.flows.upkeep import Upkeep, holding
+from tfguard.flows.withholding import of_plan
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.finding import Finding
 from tfguard.model.ids import new_operation_id
 from tfguard.model.inventory import CloudObject
 from tfguard.model.request import ChangeRequest
+from tfguard.model.secrets import WITHHELD_WORD, Withholding, is_withheld
 from tfguard.model.state import StateInstance, StateSnapshot
 from tfguard.reconcile.adoption import objections, updates
 from tfguard.reconcile.matching import lies_elsewhere
@@ -44,7 +47,20 @@ def adopt(
     Raises `UsageError` for a finding that is not there, is decided, or fits several addresses; `InputError` for a plan
     that would do more than import. Nothing has changed then, and no import block stays behind.
     """
-    context.records.refuse_if_alive()
+    operation_id = new_operation_id(context.clock.now())
+    with holding(context, operation_id, folder / operation_id) as upkeep:
+        return _adopt(context, ids, options, argv, folder, operation_id, upkeep)
+
+
+def _adopt(
+    context: StackContext,
+    ids: Sequence[str],
+    options: AdoptOptions,
+    argv: Sequence[str],
+    folder: Path,
+    operation_id: str,
+    upkeep: Upkeep,
+) -> GuardedRun:
     chosen = [_chosen(context, finding_id, options.address) for finding_id in ids]
     wanted = {address: finding.object.import_id for address, finding in chosen if finding.object}
     if len(wanted) < len(chosen):
@@ -58,7 +74,6 @@ def adopt(
         refuse_if_held(before, address, finding)
         for where, state in _known_states(context, before):
             refuse_if_known(state, where, finding)
-    operation_id = new_operation_id(context.clock.now())
     directory = open_run_folder(folder, operation_id, context.host, context.records.head().open_operations)
     try:
         options = _with_var_files(context, chosen, options)
@@ -66,12 +81,13 @@ def adopt(
         with context.engine.import_blocks(list(wanted.items())):
             # Only while it is planned: the plan file carries the block from then on.
             ready = _prepare(context, request, operation_id, directory, before, wanted)
-        if not _approved(context, ready, wanted, options):
+        hidden = of_plan(ready.plan, before, folder)
+        if not _approved(context, ready, wanted, options, hidden):
             return GuardedRun(1)
         guard = GuardOptions(adopts=tuple(finding.id for _, finding in chosen))
-        run = apply_prepared(context, ready, argv, guard)
+        run = apply_prepared(context, ready, argv, guard, upkeep)
         if run.exit_code == 0:
-            _close(context, chosen, options, run)
+            _close(context, chosen, options, run, hidden)
         return run
     finally:
         close_run_folder(directory, operation_id, context.records)
@@ -93,6 +109,11 @@ def _chosen(context: StackContext, finding_id: str, address: str | None) -> tupl
             f"{finding_id} fits {len(finding.addresses)} addresses: {', '.join(finding.addresses)}",
             "say which one with --address ADDRESS",
         )
+    if is_withheld(where):
+        raise UsageError(
+            f"{finding_id} belongs to {where}, of which a key is withheld since it is marked sensitive",
+            "say the whole address with --address ADDRESS",
+        )
     return where, finding
 
 
@@ -108,9 +129,11 @@ def refuse_if_held(state: StateSnapshot, address: str, finding: Finding) -> None
     """Raise `UsageError` when the address has another object already."""
     held = state.at(address)
     if held is not None and finding.object and not is_this_object(held, finding.object):
-        name = next(iter(held.identity.values()), address)
+        hidden = Withholding(state.secrets)
+        name = hidden.text(next(iter(held.identity.values()), address), "an object")
+        at = hidden.address(address)
         raise UsageError(
-            f"the state already holds {name} at {address}; {finding.id} would be a second object for one address",
+            f"the state already holds {name} at {at}; {finding.id} would be a second object for one address",
             "delete the one that is not needed at the provider, then run `tfguard recover`",
         )
 
@@ -119,8 +142,9 @@ def refuse_if_known(state: StateSnapshot, where: str, finding: Finding) -> None:
     """Raise `UsageError` when a state has the object already, at whatever address (case B59)."""
     for instance in state.instances:
         if finding.object and is_this_object(instance, finding.object):
+            at = Withholding(state.secrets).address(instance.address)
             raise UsageError(
-                f"{finding.id} is managed already: the state {where} has it at {instance.address}",
+                f"{finding.id} is managed already: the state {where} has it at {at}",
                 "run `tfguard recover`; if the other stack should not have it, take it out there with `state rm` first",
             )
 
@@ -187,19 +211,23 @@ def _prepare(
         )
     plan = context.engine.show_plan(plan_file)
     if against := objections(plan, wanted):
+        hidden = of_plan(plan, before, directory.parent)
+        said = (hidden.text(line, "something whose name is marked sensitive") for line in against)
         raise InputError(
-            "the plan would do more than adopt, so it was not applied: " + "; ".join(against),
+            "the plan would do more than adopt, so it was not applied: " + "; ".join(said),
             "make the configuration match the object, or apply the other changes first; nothing was changed",
         )
     accepted = context.records.head().open_operations
     return Prepared(operation_id, request, plan, plan_file, directory, before, accepted)
 
 
-def _approved(context: StackContext, ready: Prepared, wanted: Mapping[str, str], options: AdoptOptions) -> bool:
+def _approved(
+    context: StackContext, ready: Prepared, wanted: Mapping[str, str], options: AdoptOptions, hidden: Withholding
+) -> bool:
     changed = updates(ready.plan)
     for address, import_id in wanted.items():
         also = ", and update it in place to what the configuration says" if address in changed else ""
-        context.console.say(f"will import {import_id} to {address}{also}")
+        context.console.say(f"will import {import_id} to {hidden.address(address)}{also}")
     if options.yes:
         return True
     if context.console.confirm("Adopt now?"):
@@ -209,7 +237,11 @@ def _approved(context: StackContext, ready: Prepared, wanted: Mapping[str, str],
 
 
 def _close(
-    context: StackContext, chosen: Sequence[tuple[str, Finding]], options: AdoptOptions, run: GuardedRun
+    context: StackContext,
+    chosen: Sequence[tuple[str, Finding]],
+    options: AdoptOptions,
+    run: GuardedRun,
+    hidden: Withholding,
 ) -> None:
     """Put the decision into the ledger and settle the operations that the findings came from."""
     actor = context.host.actor()
@@ -221,10 +253,10 @@ def _close(
                 finding_id=finding.id,
                 kind=DispositionKind.IMPORT,
                 at=context.clock.now(),
-                actor=f"{actor.user}@{actor.host}",
-                reason=options.reason or "adopted into the state",
+                actor=actor.signature,
+                reason=hidden.text(options.reason, WITHHELD_WORD) or "adopted into the state",
                 operation_id=run.operation.id if run.operation else "",
-                address=address,
+                address=hidden.address(address),
                 import_id=finding.object.import_id if finding.object else None,
             )
             for address, finding in adopted

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfguard.errors import ExitCode, InterruptedRunError
+from tfguard.flows.approvals import plan_file_claimed
 from tfguard.flows.context import StackContext
 from tfguard.flows.credentials import warn_of_expiry
 from tfguard.flows.open_operations import settle_open_operations
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.stocktaking import Ran, take_stock
+from tfguard.flows.upkeep import Upkeep, holding
 from tfguard.flows.verify import (
     Looking,
     baseline_entries,
@@ -22,9 +24,11 @@ from tfguard.flows.verify import (
     planned_steps,
     recorded_providers,
 )
+from tfguard.flows.withholding import of_plan, withheld_intent
 from tfguard.model.config import OnGap
 from tfguard.model.ids import new_operation_id
 from tfguard.model.operation import (
+    Approved,
     BaselineEntry,
     Intent,
     Operation,
@@ -32,6 +36,7 @@ from tfguard.model.operation import (
 )
 from tfguard.model.plan import Plan
 from tfguard.model.request import Approval, ChangeRequest
+from tfguard.model.secrets import WITHHELD_WORD, Withholding
 from tfguard.model.state import StateSnapshot
 
 _BASELINE_SECONDS = 60.0
@@ -79,11 +84,23 @@ def guard(
     Raises `OpenOperationError`, `OperationAliveError`, `RecordError` or `InputError` before anything is changed;
     afterwards it returns, with the engine's own exit code.
     """
-    context.records.refuse_if_alive()
     context.records.check_writable()
+    operation_id = new_operation_id(context.clock.now())
+    with holding(context, operation_id, folder / operation_id, request.lock_timeout) as upkeep:
+        return _guard(context, request, argv, options, folder, operation_id, upkeep)
+
+
+def _guard(
+    context: StackContext,
+    request: ChangeRequest,
+    argv: Sequence[str],
+    options: GuardOptions,
+    folder: Path,
+    operation_id: str,
+    upkeep: Upkeep,
+) -> GuardedRun:
     context.engine.discard_import_blocks()
     accepted = settle_open_operations(context, options.on_gap, options.reason, request.variables)
-    operation_id = new_operation_id(context.clock.now())
     directory = open_run_folder(folder, operation_id, context.host, context.records.head().open_operations)
     try:
         before = context.state_before()
@@ -91,22 +108,23 @@ def guard(
         if not request.plan_file:
             planned = context.engine.plan(request, plan_file, directory)
             if planned.exit_code != 0:
-                # Two runs that start together: the one that loses may have met the other's state lock.
-                context.records.refuse_if_alive()
                 return GuardedRun(planned.exit_code)
         plan = context.engine.show_plan(plan_file)
         prepared = Prepared(operation_id, request, plan, plan_file, directory, before, accepted)
-        return apply_prepared(context, prepared, argv, options)
+        return apply_prepared(context, prepared, argv, options, upkeep)
     finally:
         close_run_folder(directory, operation_id, context.records)
 
 
-def apply_prepared(context: StackContext, prepared: Prepared, argv: Sequence[str], options: GuardOptions) -> GuardedRun:
+def apply_prepared(
+    context: StackContext, prepared: Prepared, argv: Sequence[str], options: GuardOptions, upkeep: Upkeep
+) -> GuardedRun:
     """Take the baseline, get the engine's approval, write the intent, apply, take stock.
 
-    Raises as `guard` does; nothing has changed then.
+    `upkeep` is that of the lease that the caller holds. Raises as `guard` does; nothing has changed then.
     """
-    steps = planned_steps(prepared.plan, prepared.before)
+    hidden = of_plan(prepared.plan, prepared.before, prepared.run_directory.parent)
+    steps = planned_steps(prepared.plan, prepared.before, hidden)
     keys = baseline_keys(steps, prepared.plan.providers, context.around)
     looking = Looking(context.around, keys if options.baseline else {})
     warn_of_expiry(context, prepared.plan)
@@ -116,16 +134,20 @@ def apply_prepared(context: StackContext, prepared: Prepared, argv: Sequence[str
         if approval is Approval.INTERRUPTED:
             raise InterruptedRunError("interrupted at the question; nothing was changed", "run the command again")
         return GuardedRun(1)
+    approved = Approved(approval.value, context.host.actor().name, context.clock.now())
     listed = looking.result(_BASELINE_SECONDS)
     baseline = baseline_entries(listed) if options.baseline else places_without_lists(keys, context.around)
     if context.clock.interrupted:
         raise InterruptedRunError(
             "interrupted before the engine was started; nothing was changed", "run the command again"
         )
-    _warn_of_gaps(context, baseline)
-    intent = _intent(context, prepared, argv, steps, baseline, approval, options)
-    context.records.begin(intent, prepared.accepted)
-    journal = RunJournal(intent.operation_id, context.records, context.clock, context.console, prepared.plan.secrets)
+    _warn_of_gaps(context, baseline, hidden)
+    intent = _intent(context, prepared, argv, steps, baseline, approved, options)
+    plan_file_given = prepared.request.plan_file is not None and not options.adopts
+    kept = withheld_intent(intent, hidden)
+    with plan_file_claimed(context, kept, plan_file_given) as notes:
+        context.records.begin(kept, prepared.accepted)
+    journal = RunJournal(upkeep, context.clock, context.console, hidden)
     ended = context.engine.apply(
         prepared.request, prepared.plan_file, prepared.run_directory, intent.user_agent or "", journal, prepared.plan
     )
@@ -134,22 +156,22 @@ def apply_prepared(context: StackContext, prepared: Prepared, argv: Sequence[str
         intent=intent,
         journal=journal,
         ended=ended,
-        secrets=prepared.plan.secrets,
+        hidden=hidden,
         providers=prepared.plan.providers,
         arguments=prepared.request.variables,
         look=options.verify,
+        notes=notes,
     )
     operation = take_stock(context, ran)
     gap = ended.exit.exit_code == 0 and operation.open and options.fail_on_gap
     return GuardedRun(ExitCode.GAP if gap else ended.exit.exit_code, operation)
 
 
-def _warn_of_gaps(context: StackContext, baseline: Sequence[BaselineEntry]) -> None:
+def _warn_of_gaps(context: StackContext, baseline: Sequence[BaselineEntry], hidden: Withholding) -> None:
     for entry in baseline:
         if not entry.complete and entry.reason != "--baseline=off":
-            context.console.warn(
-                f"no baseline of {entry.type} ({entry.reason}): what this run makes is harder to prove"
-            )
+            why = hidden.text(entry.reason or "", WITHHELD_WORD)
+            context.console.warn(f"no baseline of {entry.type} ({why}): what this run makes is harder to prove")
 
 
 def _intent(
@@ -158,7 +180,7 @@ def _intent(
     argv: Sequence[str],
     steps: tuple[Step, ...],
     baseline: tuple[BaselineEntry, ...],
-    approval: Approval,
+    approved: Approved,
     options: GuardOptions,
 ) -> Intent:
     request = prepared.request
@@ -179,7 +201,7 @@ def _intent(
         targets=request.targets,
         var_files=request.var_files,
         plan_digest=hashlib.sha256(prepared.plan_file.read_bytes()).hexdigest(),
-        approval=approval.value,
+        approval=approved,
         user_agent=f"tfguard/{prepared.operation_id}",
         run_directory=str(prepared.run_directory),
         boot_id=context.host.boot(),

@@ -6,23 +6,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tfguard.errors import InputError, InterruptedRunError, TfguardError
+from tfguard.errors import CorruptRecordError, InputError, InterruptedRunError, TfguardError
 from tfguard.flows.context import StackContext
 from tfguard.flows.guard import GuardedRun, state_out_of
 from tfguard.flows.history import findings
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.settle import Settling, settle
-from tfguard.flows.stocktaking import all_unknown, status_of
-from tfguard.model.address import normal_address, resource_type
+from tfguard.flows.stocktaking import all_unknown, first_written, status_of
+from tfguard.flows.upkeep import Upkeep, holding
+from tfguard.flows.verify import without_secrets
+from tfguard.flows.withholding import of_state, withheld_intent
+from tfguard.model.address import is_address, normal_address, resource_type
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.finding import Finding
 from tfguard.model.ids import new_operation_id
 from tfguard.model.operation import Intent, Operation, Outcome, RecordedProvider, Result, Step
 from tfguard.model.request import Effect, RepairRequest
+from tfguard.model.secrets import WITHHELD_WORD, Withholding, has_key
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import ApplyExit
 from tfguard.reconcile.repairs import ENDED, STARTED, left_besides, repair_steps, told_by_exit
+from tfguard.reconcile.transitions import NOT_COMPARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +44,44 @@ def repair(context: StackContext, request: RepairRequest, argv: Sequence[str], f
     An open operation is named and stops nothing: this is how people settle one. Raises `OperationAliveError` or
     `RecordError` before the engine is started; afterwards it returns, with the engine's own exit code.
     """
-    context.records.refuse_if_alive()
     context.records.check_writable()
+    operation_id = new_operation_id(context.clock.now())
+    with holding(context, operation_id, folder / operation_id, request.lock_timeout) as upkeep:
+        return _repair(context, request, argv, folder, operation_id, upkeep)
+
+
+def _repair(
+    context: StackContext,
+    request: RepairRequest,
+    argv: Sequence[str],
+    folder: Path,
+    operation_id: str,
+    upkeep: Upkeep,
+) -> GuardedRun:
     context.engine.discard_import_blocks()
     opened = context.records.head().open_operations
     if opened:
         context.console.warn(f"operation {opened[-1]} is not settled: `tfguard status`")
-    operation_id = new_operation_id(context.clock.now())
+    try:
+        context.records.dispositions()
+    except CorruptRecordError as error:
+        # A newer one stops the command, which nobody here could settle afterwards; `recover` mends a damaged one.
+        context.console.warn(error.what)
     directory = open_run_folder(folder, operation_id, context.host, opened)
     try:
         before = _state_before(context)
-        intent = _intent(context, request, argv, operation_id, directory, before)
+        named = (*request.operands, *request.targets)
+        hidden = of_state(before.state, named, context.last_operation(), folder)
+        before = replace(before, state=before.state.readdressed(hidden.address) if before.state else None)
+        intent = _intent(context, request, argv, operation_id, directory, before, hidden)
         if context.clock.interrupted:
             raise InterruptedRunError("interrupted; nothing was changed", "run the command again")
         context.records.begin(intent, opened)
-        journal = RunJournal(operation_id, context.records, context.clock, context.console, frozenset())
+        journal = RunJournal(upkeep, context.clock, context.console, hidden)
         journal.note(STARTED, request.command)
         ended = context.engine.repair(request, directory, intent.user_agent or "", journal)
         journal.note(ENDED, f"exit code {ended.exit.exit_code}")
-        operation = _concluded(context, request, intent, ended, before)
+        operation = _concluded(context, request, intent, ended, before, hidden)
         return GuardedRun(ended.exit.exit_code, operation)
     finally:
         close_run_folder(directory, operation_id, context.records)
@@ -79,9 +103,12 @@ def _intent(
     operation_id: str,
     directory: Path,
     before: _Before,
+    hidden: Withholding,
 ) -> Intent:
     state, moves = before.state, request.effect is Effect.MOVES
-    return Intent(
+    operands = [hidden.address(word) if has_key(word) else word for word in request.operands]
+    steps = repair_steps(request.effect, operands, state) if state else ()
+    intent = Intent(
         operation_id=operation_id,
         command=request.command,
         argv=_without_doubtful_words(context, request, argv),
@@ -91,7 +118,7 @@ def _intent(
         started_at=context.clock.now(),
         lineage=state.lineage if state else "",
         serial_before=state.serial if state else 0,
-        steps=repair_steps(request.effect, request.operands, state) if state else (),
+        steps=steps,
         providers=_known_providers(context),
         outputs_before=state.outputs if state else (),
         targets=request.targets,
@@ -104,6 +131,13 @@ def _intent(
         moved_to=state_out_of(context, request.state_out) if moves else None,
         state_unread=state is None,
     )
+    if state is None:
+        # Nobody can tell what is marked; without steps no address is needed either.
+        kept = {word for word in request.operands if is_address(word) and not has_key(word)}
+        doubtful = set(request.operands) - kept
+        argv = tuple(WITHHELD_WORD if word in doubtful or has_key(word) else word for word in intent.argv)
+        intent = replace(intent, argv=argv, targets=(), moved=())
+    return withheld_intent(intent, hidden)
 
 
 def _known_providers(context: StackContext) -> tuple[RecordedProvider, ...]:
@@ -130,15 +164,20 @@ def _is_listed(context: StackContext, address: str) -> bool:
 
 
 def _concluded(
-    context: StackContext, request: RepairRequest, intent: Intent, ended: ApplyExit, before: _Before
+    context: StackContext,
+    request: RepairRequest,
+    intent: Intent,
+    ended: ApplyExit,
+    before: _Before,
+    hidden: Withholding,
 ) -> Operation:
     """The operation with its outcome, as far as it could be concluded. Never raises: the exit code must get through."""
-    steps = (*intent.steps, *_left_besides(context, request, intent, before))
+    steps = (*intent.steps, *without_secrets(_left_besides(context, request, intent, before, hidden), hidden))
     result = Result(
         operation_id=intent.operation_id,
         status=status_of(ended),
         ended_at=context.clock.now(),
-        steps=all_unknown(told_by_exit(request.effect, steps, ended.exit.exit_code), "not compared yet"),
+        steps=all_unknown(told_by_exit(request.effect, steps, ended.exit.exit_code), NOT_COMPARED),
         exit_code=ended.exit.exit_code,
         signal=ended.exit.signal,
         gaps=(before.gap,) if before.gap else (),
@@ -146,7 +185,7 @@ def _concluded(
     )
     operation = Operation(intent, result)
     try:
-        context.records.write_outcome(result, None)
+        operation = replace(operation, result=first_written(context, result))
         operation = _settled(context, operation, Settling(not ended.exit.interrupted, request.variables))
         if request.effect is Effect.PUTS_IN:
             _note_import(context, request, operation)
@@ -157,12 +196,14 @@ def _concluded(
     return operation
 
 
-def _left_besides(context: StackContext, request: RepairRequest, intent: Intent, before: _Before) -> tuple[Step, ...]:
+def _left_besides(
+    context: StackContext, request: RepairRequest, intent: Intent, before: _Before, hidden: Withholding
+) -> tuple[Step, ...]:
     """Steps for what left the state and was not foreseen; none where the state cannot be read, which is said later."""
     if before.state is None:
         return ()
     try:
-        after = context.read_state(Operation(intent, None))
+        after = context.read_state(Operation(intent, None)).readdressed(hidden.address)
     except TfguardError:
         return ()
     return left_besides(request.effect, intent.steps, before.state, after)
@@ -205,7 +246,7 @@ def _imported(context: StackContext, finding: Finding, address: str, operation: 
         finding_id=finding.id,
         kind=DispositionKind.IMPORT,
         at=context.clock.now(),
-        actor=f"{actor.user}@{actor.host}",
+        actor=actor.signature,
         reason="imported with the engine's own command",
         operation_id=operation.id,
         address=address,

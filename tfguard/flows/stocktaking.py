@@ -6,18 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tfguard.errors import InputError, TfguardError
+from tfguard.errors import ConflictError, InputError, TfguardError
 from tfguard.flows.context import StackContext
 from tfguard.flows.errored import unpushed_errored_state
 from tfguard.flows.removals import note_removals
 from tfguard.flows.run_journal import RunJournal
-from tfguard.flows.verify import Run, Verdict, verify
+from tfguard.flows.verify import Run, Verdict, also_hiding, verify, without_secrets
+from tfguard.flows.withholding import remember_copies, withheld_intent
 from tfguard.model.evidence import Evidence, EvidenceKind
 from tfguard.model.operation import Intent, Operation, OperationStatus, Outcome, Result, Step
 from tfguard.model.plan import ProviderConfig
+from tfguard.model.secrets import Withholding
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import ApplyExit
 from tfguard.reconcile.marks import recorded
+from tfguard.reconcile.transitions import NOT_LOOKED_UP
 
 # A shell reports its child's death as 128 + N, so an exit code can tell of a signal too (case B06).
 _DEADLY_SIGNALS = frozenset({2, 6, 9, 11, 13, 15})
@@ -27,17 +30,18 @@ _DEADLY_SIGNALS = frozenset({2, 6, 9, 11, 13, 15})
 class Ran:
     """A run that has ended: what was meant, what was heard, how it ended.
 
-    `secrets` and `providers` are the plan's, `arguments` the engine's `-var` and `-var-file`, `look` is false for
-    `--no-verify`.
+    `hidden` is what may not be written, also of `intent`; `providers` are the plan's, `arguments` the engine's `-var`
+    and `-var-file`, `look` is false for `--no-verify`; `notes` are for the outcome.
     """
 
     intent: Intent
     journal: RunJournal
     ended: ApplyExit
-    secrets: frozenset[str]
+    hidden: Withholding
     providers: Mapping[str, ProviderConfig]
     arguments: tuple[str, ...]
     look: bool
+    notes: tuple[str, ...] = ()
 
     @property
     def told(self) -> tuple[Step, ...]:
@@ -51,10 +55,12 @@ def take_stock(context: StackContext, ran: Ran) -> Operation:
     Never raises: the engine's exit code must get through.
     """
     result = _first_result(context, ran)
-    operation = Operation(ran.intent, result)
+    intent = withheld_intent(ran.intent, ran.hidden)
+    operation = Operation(intent, result)
     try:
         # How the engine ended is known to nobody else: it must not get lost while tfguard looks.
-        context.records.write_outcome(result, None)
+        result = first_written(context, result)
+        operation = Operation(intent, result)
         return _concluded(context, ran, operation, result)
     except TfguardError as error:
         context.console.warn(f"{error.what}; the operation stays open: {error.advice}")
@@ -63,16 +69,45 @@ def take_stock(context: StackContext, ran: Ran) -> Operation:
     return operation
 
 
+def first_written(context: StackContext, result: Result) -> Result:
+    """The result as it was written, also where somebody took this run for dead and wrote one first.
+
+    That one was concluded while the engine could still make objects, so the operation is open again until all is looked
+    up once more. What was decided meanwhile stands in the ledger.
+    """
+    try:
+        context.records.write_outcome(result, None)
+        return result
+    except ConflictError as error:
+        standing = context.records.operation(result.operation_id).result
+        if standing is None:
+            raise
+        context.console.warn(f"{error.what}, which took this run for dead; everything is looked up again")
+    reopened = replace(
+        result,
+        errored_state=standing.errored_state,
+        notes=(
+            *result.notes,
+            *standing.notes,
+            "it was taken for dead and settled while it still ran; that was looked up again",
+        ),
+    )
+    context.records.write_outcome(reopened, standing)
+    context.records.reopen(result.operation_id)
+    return reopened
+
+
 def _first_result(context: StackContext, ran: Ran) -> Result:
     failure = ran.journal.progress.first_failure
     return Result(
         operation_id=ran.intent.operation_id,
         status=status_of(ran.ended),
         ended_at=context.clock.now(),
-        steps=all_unknown(ran.told, "not looked up yet"),
+        steps=without_secrets(all_unknown(ran.told, NOT_LOOKED_UP), ran.hidden),
         exit_code=ran.ended.exit.exit_code,
         signal=ran.ended.exit.signal,
         error=failure.detail if failure else None,
+        notes=ran.notes,
         stream=ran.ended.health,
     )
 
@@ -83,12 +118,17 @@ def _concluded(context: StackContext, ran: Ran, operation: Operation, result: Re
     except InputError as error:
         context.console.warn(error.what)
         steps = all_unknown(ran.told, "the state cannot be read, so nothing can be told from it")
+        steps = without_secrets(steps, ran.hidden)
         return _finished(context, operation, replace(result, steps=steps, gaps=(error.what,)))
+    if ran.intent.run_directory:
+        remember_copies(after, also_hiding(ran.hidden, after), Path(ran.intent.run_directory).parent)
     errored = unpushed_errored_state(context, operation, after)
     result = replace(result, errored_state=errored, lineage=after.lineage, serial_after=after.serial)
     if not ran.look:
         gaps = ("nothing was looked up (--no-verify)",)
-        return _finished(context, operation, replace(result, steps=_by_state_alone(ran.told, after), gaps=gaps))
+        steps = _by_state_alone(ran.told, after.readdressed(ran.hidden.address))
+        steps = without_secrets(steps, also_hiding(ran.hidden, after))
+        return _finished(context, operation, replace(result, steps=steps, gaps=gaps))
     run = _run(context, ran, result, operation)
     looked = _with(result, verify(run, context.around, patient=False))
     note_removals(context, operation, looked.steps)
@@ -135,8 +175,8 @@ def _run(context: StackContext, ran: Ran, result: Result, operation: Operation) 
         stream_whole=result.stream.whole,
         read_state=lambda: context.read_state(operation),
         errored=context.engine.read_state_file(Path(errored.path)) if errored else None,
-        secrets=ran.secrets,
-        while_waiting=ran.journal.tick,
+        hidden=ran.hidden,
+        marks_gone=False,
         read_known=context.other_states,
         probe=lambda step, import_id: context.engine.probe_import(step.address, import_id, ran.arguments),
     )

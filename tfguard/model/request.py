@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 
 
@@ -30,7 +31,8 @@ class ChangeRequest:
 
     `planning` goes to the inner `plan`, `applying` to the inner `apply PLANFILE`. Unknown flags go to `plan`, which
     refuses what it does not know in the engine's own words. `concise` and `json_into` are OpenTofu's: no progress, and
-    a file for the events. `arguments` are all words after the command; in memory only.
+    a file for the events. `arguments` are all words after the command; in memory only. `lock_timeout` is how long
+    another run on the stack is waited for.
     """
 
     command: str
@@ -53,6 +55,7 @@ class ChangeRequest:
     help: bool
     concise: bool = False
     json_into: str | None = None
+    lock_timeout: timedelta = timedelta(0)
     arguments: tuple[str, ...] = field(default=(), repr=False)
 
 
@@ -89,7 +92,7 @@ class RepairRequest:
 
     `arguments` is everything after the command, as it was typed; `operands` are those of them that are no flags.
     `forced` tells of `-force` or `-auto-approve`, with which the engine asks nothing; `variables` are `-var` and
-    `-var-file`.
+    `-var-file`. `lock_timeout` is how long another run on the stack is waited for.
     """
 
     command: str
@@ -104,6 +107,7 @@ class RepairRequest:
     targets: tuple[str, ...]
     var_files: tuple[str, ...]
     variables: tuple[str, ...]
+    lock_timeout: timedelta = timedelta(0)
 
     @property
     def effect(self) -> Effect:

@@ -1,0 +1,154 @@
+"""Keeps a run's lease alive and its journal up to date, beside the run: a slow store holds up neither the engine nor
+what the user sees of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from tfguard.errors import InterruptedRunError, OperationAliveError, TfguardError
+from tfguard.flows.context import StackContext
+from tfguard.flows.records import HEARTBEAT, Records
+from tfguard.model.durations import in_words
+from tfguard.model.lease import ProcessIdentity
+from tfguard.model.operation import JournalEntry
+from tfguard.ports import Clock, Console
+
+BATCH = timedelta(seconds=1)
+"""The least time between two writes to the journal. What was heard is in the store after this and one write's time."""
+
+_LOOK_EVERY = 0.1
+_TRY_AGAIN = 1.0
+
+
+class Upkeep:
+    """Writes what gathers in batches, and renews the lease. In a `with` block a thread does so; `tick` is one look.
+
+    A record that cannot be written is said aloud once and stops nothing: the engine's calls are in flight.
+    """
+
+    def __init__(self, operation_id: str, records: Records, clock: Clock, console: Console) -> None:
+        self._operation_id = operation_id
+        self._records = records
+        self._clock = clock
+        self._console = console
+        self._waiting: list[JournalEntry] = []
+        self._engine: ProcessIdentity | None = None
+        self._engine_noted: ProcessIdentity | None = None
+        self._written = self._renewed = clock.now()
+        self._said: set[str] = set()
+        self._at_work = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="tfguard upkeep", daemon=True)
+
+    def __enter__(self) -> Upkeep:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def add(self, entries: Sequence[JournalEntry]) -> None:
+        """Take these into the journal with the next write."""
+        self._waiting.extend(entries)
+
+    def engine_runs(self, process: ProcessIdentity) -> None:
+        """Note at once which process the engine is, so that the next run can tell whether it still lives."""
+        self._engine = process
+        with self._at_work:
+            self._hold()
+
+    def flush(self) -> None:
+        """Write what has gathered now, after a write that is under way."""
+        with self._at_work:
+            self._write()
+
+    def tick(self) -> None:
+        """Write and renew what is due."""
+        with self._at_work:
+            now = self._clock.now()
+            if self._waiting and _apart(now, self._written, BATCH):
+                self._write()
+            if _apart(now, self._renewed, HEARTBEAT):
+                self._hold()
+
+    def _run(self) -> None:
+        while not self._ended.wait(_LOOK_EVERY):
+            self.tick()
+
+    def _write(self) -> None:
+        self._written = self._clock.now()
+        batch = list(self._waiting)
+        if batch and self._guarded(lambda: self._records.journal(self._operation_id, batch)):
+            del self._waiting[: len(batch)]
+
+    def _hold(self) -> None:
+        self._renewed = self._clock.now()
+        self._guarded(self._renew)
+
+    def _renew(self) -> None:
+        if not self._records.renew(self._operation_id, self._engine) and self._engine is not None:
+            self._say_once(
+                "another run has taken this operation's lease; the engine goes on, and so does this look at it"
+            )
+
+    def _guarded(self, write: Callable[[], None]) -> bool:
+        """Whether the write went through; one that does not is tried again when it is next due."""
+        try:
+            write()
+        except TfguardError as error:
+            if self._engine is not None:
+                self._say_once(f"{error.what}; the engine goes on, and its steps will be looked up afterwards", "write")
+            return False
+        return True
+
+    def _say_once(self, text: str, key: str = "") -> None:
+        if (key or text) not in self._said:
+            self._said.add(key or text)
+            self._console.warn(text)
+
+
+@contextmanager
+def holding(
+    context: StackContext, operation_id: str, run_directory: Path, patience: timedelta = timedelta(0)
+) -> Iterator[Upkeep]:
+    """Hold the stack's lease from before the plan to after the outcome: of two runs one alone starts its engine.
+
+    `patience` is how long another run is waited for (`-lock-timeout`). Raises `OperationAliveError` when it is still
+    there then, `RecordError` when nothing can be written.
+    """
+    _claim(context, operation_id, run_directory, patience)
+    try:
+        with Upkeep(operation_id, context.records, context.clock, context.console) as upkeep:
+            yield upkeep
+    finally:
+        try:
+            context.records.release(operation_id)
+        except TfguardError as error:
+            context.console.warn(f"{error.what}; the lease of this run ends by itself within a minute")
+
+
+def _claim(context: StackContext, operation_id: str, run_directory: Path, patience: timedelta) -> None:
+    end = context.clock.now() + patience
+    told = False
+    while True:
+        try:
+            context.records.claim(operation_id, str(run_directory.absolute()))
+            return
+        except OperationAliveError as error:
+            if context.clock.now() >= end:
+                raise
+            if not told:
+                context.console.say(f"{error.what}; waiting for it, up to {in_words(patience)} (-lock-timeout)")
+                told = True
+        if not context.clock.sleep(_TRY_AGAIN):
+            raise InterruptedRunError("interrupted while waiting; nothing was changed", "run the command again")
+
+
+def _apart(now: datetime, then: datetime, least: timedelta) -> bool:
+    """Whether that much time lies between; a clock that was set back counts too."""
+    return abs(now - then) >= least
