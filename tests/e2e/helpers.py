@@ -14,6 +14,7 @@ from typing import Any
 
 from fixtures.call_log import Entry
 from fixtures.fault_proxy import FaultProxy
+from tfguard.schemas.document import with_sum
 
 Json = dict[str, Any]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -84,6 +85,12 @@ def head(stack: Path) -> Json:
     """head.json as it is on disk."""
     found: Json = json.loads((record(stack) / "head.json").read_text())
     return found
+
+
+def reopen(stack: Path, operation_id: str) -> None:
+    """Write the head as a run would that left this operation open."""
+    opened = head(stack) | {"open_operations": [operation_id]}
+    (record(stack) / "head.json").write_text(json.dumps(with_sum(opened)))
 
 
 def intent(stack: Path, operation_id: str) -> Json:

@@ -21,6 +21,7 @@ from helpers import (
     operations,
     outcome,
     record,
+    reopen,
     role,
     run_folders,
     settings,
@@ -281,8 +282,7 @@ def test_a_damaged_outcome_or_journal_is_moved_aside_and_looked_up_again(
     (operation,) = operations(stack)
     path = record(stack) / "operations" / operation / name
     path.write_text('{"schema": "something else", "v": "x"}\n')
-    opened = head(stack) | {"open_operations": [operation]}
-    (record(stack) / "head.json").write_text(json.dumps(opened))
+    reopen(stack, operation)
     what, _ = refusal(tfguard(*APPLY, cwd=stack), 11)
     assert name in what
     recovered = tfguard("recover", cwd=stack)
@@ -302,7 +302,7 @@ def test_a_damaged_intent_stays_open_until_somebody_says_why_it_may_be_ignored(
     (operation,) = operations(stack)
     path = record(stack) / "operations" / operation / "intent.json"
     path.write_text("{")
-    (record(stack) / "head.json").write_text(json.dumps(head(stack) | {"open_operations": [operation]}))
+    reopen(stack, operation)
     assert "intent.json" in refusal(tfguard(*APPLY, cwd=stack), 11)[0]
     assert tfguard("recover", cwd=stack).returncode == 11
     assert path.read_text() == "{"
@@ -319,7 +319,7 @@ def test_a_cut_line_in_a_journal_is_passed_over_and_counted(plain_stack: StackFa
     (folder / "outcome.json").unlink()
     lines = (folder / "events.jsonl").read_bytes()
     (folder / "events.jsonl").write_bytes(lines[:-30])
-    (record(stack) / "head.json").write_text(json.dumps(head(stack) | {"open_operations": [operation]}))
+    reopen(stack, operation)
     assert tfguard("recover", cwd=stack).returncode == 0
     found = outcome(stack, operation)
     assert found is not None

@@ -13,6 +13,7 @@ from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.inventory import CloudObject, Coverage, Gap
 from tfguard.model.operation import (
     Actor,
+    Approved,
     EngineInfo,
     ErroredState,
     Intent,
@@ -111,6 +112,15 @@ def test_an_operation_without_a_result_is_running_while_its_process_lives_and_in
     dead = operation_document(operation, "r", [])
     assert (dead["status"], dead["open"], dead["ended_at"]) == ("interrupted", True, None)
     assert dead["engine"] == {"name": "terraform", "version": "1.11.4", "exit_code": None, "signal": None}
+
+
+def test_an_approval_is_told_with_who_and_when() -> None:
+    approved = replace(INTENT, approval=Approved("prompt", "ada", NOW), plan_digest="c0ffee")
+    document = operation_document(Operation(approved, None), "r", [])
+    told = {"approval": "prompt", "approved_by": "ada", "approved_at": "2026-03-01T12:00:00Z", "plan_digest": "c0ffee"}
+    assert document.items() >= told.items()
+    nobody = operation_document(Operation(INTENT, None), "r", [])
+    assert [nobody[name] for name in told] == [None] * 4
 
 
 def test_an_errored_state_is_told_until_it_is_pushed() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from values import ENTRIES, VALUES
 
 from tfguard.errors import CorruptRecordError, NewerRecordError, RecordError
 from tfguard.model.disposition import Disposition, DispositionKind
@@ -19,7 +20,6 @@ from tfguard.model.lease import Lease, ProcessIdentity
 from tfguard.model.operation import (
     Actor,
     Head,
-    Intent,
     JournalEntry,
     ObservedObject,
     OperationStatus,
@@ -31,32 +31,8 @@ from tfguard.model.operation import (
 from tfguard.model.plan import Action
 from tfguard.schemas import records
 from tfguard.schemas.codec import ShapeError, dump, load
-from tfguard.schemas.document import Document
+from tfguard.schemas.document import Document, with_sum
 
-TIMES = st.datetimes(min_value=datetime(1970, 1, 1), timezones=st.just(UTC))
-MAPPINGS = st.dictionaries(st.text(max_size=8), st.text(max_size=8), max_size=2)
-
-
-def _all_fields(kind: type, **known: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Values of `kind` with every field drawn, also those that have a default."""
-    return st.builds(kind, **{field.name: ... for field in fields(kind)} | known)
-
-
-def _few(items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.lists(items, max_size=2).map(tuple)
-
-
-LEASES = _all_fields(Lease, heartbeat=TIMES, expires_at=TIMES)
-OBSERVED = _all_fields(ObservedObject, created_at=st.none() | TIMES, tags=MAPPINGS)
-STEPS = _all_fields(Step, desired=MAPPINGS, before=MAPPINGS, observed=_few(OBSERVED))
-ENTRIES = _all_fields(JournalEntry, at=TIMES)
-VALUES: Mapping[Document[Any], st.SearchStrategy[Any]] = {
-    records.HEAD: _all_fields(Head, lease=st.none() | LEASES),
-    records.INTENT: _all_fields(Intent, started_at=TIMES, steps=_few(STEPS)),
-    records.OUTCOME: _all_fields(Result, ended_at=TIMES, steps=_few(STEPS)),
-    records.JOURNAL: ENTRIES,
-    records.DISPOSITION: _all_fields(Disposition, at=TIMES),
-}
 DOCUMENTS = st.sampled_from(sorted(VALUES, key=lambda document: document.name))
 VALUE_OF_A_DOCUMENT = DOCUMENTS.flatmap(lambda document: st.tuples(st.just(document), VALUES[document]))
 JSON_VALUES = st.recursive(
@@ -180,6 +156,18 @@ def test_unknown_fields_are_passed_over() -> None:
     raw = json.loads(records.encode_head(HEAD))
     raw["added_later"] = {"x": 1}
     raw["lease"]["added_later"] = [1]
+    assert records.decode_head(json.dumps(with_sum(raw)).encode()) == HEAD
+
+
+@pytest.mark.parametrize("name", ["open_operations", "lease", "sum", "current"])
+def test_a_document_with_a_damaged_name_is_corrupt_and_never_one_without_that_field(name: str) -> None:
+    damaged = records.encode_head(HEAD).replace(f'"{name}"'.encode(), f'"{name[:-1]}#"'.encode())
+    with pytest.raises(CorruptRecordError, match=r"changed after it was written|no sum"):
+        records.decode_head(damaged)
+
+
+def test_a_document_from_before_there_were_sums_is_read() -> None:
+    raw = {name: value for name, value in json.loads(records.encode_head(HEAD)).items() if name != "sum"}
     assert records.decode_head(json.dumps(raw).encode()) == HEAD
 
 
@@ -217,7 +205,9 @@ def test_text_that_is_no_unicode_survives() -> None:
 
 def test_a_journal_line_is_small() -> None:
     line = records.encode_journal([JournalEntry(NOW, "apply_start", address="a.b")])
-    assert line == b'{"v":1,"at":"2026-03-01T12:00:00Z","kind":"apply_start","address":"a.b"}\n'
+    assert line.startswith(b'{"v":1,"sum":"')
+    assert line.endswith(b'","at":"2026-03-01T12:00:00Z","kind":"apply_start","address":"a.b"}\n')
+    assert len(line) < 100
 
 
 @given(st.lists(ENTRIES, max_size=4), st.data())

@@ -44,6 +44,7 @@ def _record(context: StackContext) -> Check:
     try:
         context.records.check_writable()
         opened = context.records.head().open_operations
+        context.records.dispositions()
     except TfguardError as error:
         return _failed("record", error)
     if opened:

@@ -15,8 +15,10 @@ def settle_open_operations(
     """Settle what earlier runs left open; the ids of open operations that this run goes on beside.
 
     `reason` is why they are ignored, `arguments` are the engine's `-var` and `-var-file`. Raises `OpenOperationError`
-    when something stays open and the user did not say to ignore it (--on-gap).
+    when something stays open and the user did not say to ignore it (--on-gap), and `RecordError` when the ledger cannot
+    be read: what this run leaves could not be settled either.
     """
+    context.records.dispositions()
     opened = context.records.head().open_operations
     if not opened:
         return ()

@@ -74,6 +74,37 @@ class Actor:
     ci_actor: str | None = None
     ci_system: str | None = None
 
+    @property
+    def name(self) -> str:
+        """Who answers for what is done: whoever triggered the CI job, where that is known, else the user."""
+        return self.ci_actor or self.user
+
+    @property
+    def signature(self) -> str:
+        """How what is done is signed in a ledger: the user and machine, in CI whoever triggered which job."""
+        if self.ci_system is None:
+            return f"{self.user}@{self.host}"
+        return f"{self.name} ({self.ci_system} {self.ci_job})" if self.ci_job else f"{self.name} ({self.ci_system})"
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """Who approved what an operation applies, how (a `request.Approval` that gives it) and when."""
+
+    how: str
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedPlan:
+    """Which operation was the first to apply a plan file, and who approved that: one applied digest, one approval."""
+
+    operation_id: str
+    at: datetime
+    by: str
+    how: str
+
 
 @dataclass(frozen=True, slots=True)
 class ObservedObject:
@@ -200,7 +231,7 @@ class Intent:
     targets: tuple[str, ...] = ()
     var_files: tuple[str, ...] = ()
     plan_digest: str | None = None
-    approval: str | None = None
+    approval: Approved | None = None
     user_agent: str | None = None
     run_directory: str | None = None
     boot_id: str = ""

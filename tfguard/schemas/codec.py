@@ -75,7 +75,7 @@ def format_time(value: datetime) -> str:
 def _load(hint: object, raw: object, where: Where, authored: bool) -> object:
     origin = get_origin(hint)
     if origin is UnionType:
-        return None if raw is None else _load(_not_none(hint), raw, where, authored)
+        return None if raw is None else _load(not_none(hint), raw, where, authored)
     if origin is tuple:
         return tuple(_load(get_args(hint)[0], item, (*where, n), authored) for n, item in enumerate(_list(raw, where)))
     if origin is Mapping:
@@ -95,7 +95,7 @@ def _load_class(kind: type, raw: object, where: Where, authored: bool) -> object
 
 
 def _load_dataclass(kind: type, raw: Mapping[str, object], where: Where, authored: bool) -> object:
-    hints = _hints(kind)
+    hints = hints_of(kind)
     if authored:
         _refuse_unknown(raw, list(hints), where)
         raw = {key: item for key, item in raw.items() if item is not None}
@@ -105,7 +105,7 @@ def _load_dataclass(kind: type, raw: Mapping[str, object], where: Where, authore
             values[entry.name] = _load(hints[entry.name], raw[entry.name], (*where, entry.name), authored)
         elif NoneType in get_args(hints[entry.name]):
             values[entry.name] = None
-        elif not _has_default(entry):
+        elif not has_default(entry):
             raise ShapeError((*where, entry.name), "is missing")
     try:
         return kind(**values)
@@ -190,17 +190,20 @@ def _refuse_unknown(raw: Mapping[str, object], known: list[str], where: Where) -
             raise ShapeError((*where, key), f"unknown key; {hint}")
 
 
-def _not_none(hint: object) -> object:
+def not_none(hint: object) -> object:
+    """`X` of a hint `X | None`."""
     arms = [arm for arm in get_args(hint) if arm is not NoneType]
     if len(arms) != 1:
         raise TypeError(f"no JSON form for {hint!r}")
     return arms[0]
 
 
-def _has_default(entry: Field[object]) -> bool:
+def has_default(entry: Field[object]) -> bool:
+    """Whether a document may leave this field out."""
     return entry.default is not MISSING or entry.default_factory is not MISSING
 
 
 @cache
-def _hints(kind: type) -> dict[str, object]:
+def hints_of(kind: type) -> dict[str, object]:
+    """The hint of every field of a dataclass."""
     return dict(get_type_hints(kind))

@@ -85,7 +85,7 @@ def _compose(text: str, file: str) -> yaml.Node | None:
         _refuse(file, mark.line + 1 if mark else 1, "", f"is not YAML: {error.problem or error.context}")
     except yaml.reader.ReaderError as error:
         _refuse(file, text.count("\n", 0, error.position) + 1, "", "has a character that YAML does not allow")
-    except (yaml.YAMLError, RecursionError):
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError):  # it trusts the numbers of an escape
         _refuse(file, 1, "", "is not YAML, or is nested too deeply")
 
 

@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Generic, NoReturn, TypeVar
 
 from tfguard.errors import CorruptRecordError, NewerRecordError
 from tfguard.schemas.codec import ShapeError, dump, load
 
 T = TypeVar("T")
-_SCHEMA = re.compile(r"([a-z.]{1,64})/v(\d{1,9})", re.ASCII)
+Migration = Callable[[Mapping[str, object]], Mapping[str, object]]
+"""Lifts a document of one version to the next, as JSON. What is not of the form that it should have is left as it is:
+loading it afterwards tells what is wrong with it."""
+
+_SCHEMA = re.compile(r"([a-z.-]{1,64})/v(\d{1,9})", re.ASCII)
 _LINE_LIMIT = 200
+SUM = "sum"
+"""The field of a document that holds a hash of all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document(Generic[T]):
     """The JSON form of `kind` under the name `name` (`tfguard.head`), as of `version`.
 
-    The lines of a journal are `short`: each has its version as `v`, and the name goes without saying.
+    The lines of a journal are `short`: each has its version as `v`, and the name goes without saying. `migrations`
+    lift a document of an earlier version, the first from v1 to v2, and so on; `TypeError` when a step is missing.
+
+    A `summed` document carries a hash of what it holds, so that damage that leaves it readable (a changed name, after
+    which a field seems not to be there) is not taken for what was written.
     """
 
     name: str
     version: int
     kind: type[T]
     short: bool = False
+    migrations: tuple[Migration, ...] = ()
+    summed: bool = True
+
+    def __post_init__(self) -> None:
+        if len(self.migrations) != self.version - 1:
+            raise TypeError(f"{self.schema} needs {self.version - 1} migrations and has {len(self.migrations)}")
 
     @property
     def schema(self) -> str:
@@ -53,17 +70,31 @@ class Document(Generic[T]):
         """The value in the parsed JSON `raw`; raises what `decode` raises."""
         if not isinstance(raw, dict):
             _corrupt(where, "it is not a JSON object")
-        self._check_version(raw, where)
+        lifted: Mapping[str, object] = raw
+        for migrate in self.migrations[self._version_of(raw, where) - 1 :]:
+            lifted = migrate(lifted)
         try:
-            return load(self.kind, raw)
+            value = load(self.kind, lifted)
         except ShapeError as error:
             _corrupt(where, str(error))
+        if self.summed:
+            self._check_sum(raw, lifted, where)
+        return value
 
     def _body(self, value: T) -> Mapping[str, object]:
         body = dump(value)
-        return {"v": self.version, **as_object(body)} if self.short else with_schema(self.schema, body)
+        whole = {"v": self.version, **as_object(body)} if self.short else with_schema(self.schema, body)
+        return with_sum(whole) if self.summed else whole
 
-    def _check_version(self, raw: Mapping[str, object], where: str) -> None:
+    def _check_sum(self, raw: Mapping[str, object], lifted: Mapping[str, object], where: str) -> None:
+        """Documents had no sums once. Such a one has known fields alone: any other has lost the name of its sum."""
+        if SUM in raw:
+            if raw[SUM] != _sum_of(raw, where):
+                _corrupt(where, "it was changed after it was written")
+        elif lifted.keys() - {"v" if self.short else "schema", *(f.name for f in fields(self.kind))}:  # type: ignore[arg-type]
+            _corrupt(where, "it has a field that is not known, and no sum")
+
+    def _version_of(self, raw: Mapping[str, object], where: str) -> int:
         version = raw.get("v") if self.short else self._version_in(raw.get("schema"))
         if type(version) is not int or version < 1:
             _corrupt(where, f"its {'v' if self.short else 'schema'} is not that of {self.schema}")
@@ -72,6 +103,7 @@ class Document(Generic[T]):
                 f"{where} was written by a newer tfguard ({self.name}/v{version}, known is v{self.version})",
                 "update tfguard here to the version that the other runs of this stack use",
             )
+        return version
 
     def _version_in(self, schema: object) -> int | None:
         match = _SCHEMA.fullmatch(schema) if isinstance(schema, str) else None
@@ -119,6 +151,20 @@ def parse_json(data: bytes, where: str) -> object:
     except ValueError:
         _corrupt(where, "it is not JSON" if data.strip() else "it is empty")
     return parsed
+
+
+def with_sum(raw: Mapping[str, object]) -> Mapping[str, object]:
+    """A JSON object with the hash of what it holds behind its first field, which is its version."""
+    first, *rest = ((name, value) for name, value in raw.items() if name != SUM)
+    return dict([first, (SUM, _sum_of(raw, "")), *rest])
+
+
+def _sum_of(raw: Mapping[str, object], where: str) -> str:
+    held = {name: value for name, value in raw.items() if name != SUM}
+    try:
+        return hashlib.sha256(json.dumps(held, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
+    except RecursionError:
+        _corrupt(where, "it is nested too deeply")
 
 
 def with_schema(schema: str, body: object) -> Mapping[str, object]:

@@ -8,11 +8,32 @@ from typing import Protocol
 
 from tfguard.model.disposition import Disposition
 from tfguard.model.evidence import Confidence, Evidence
-from tfguard.model.inventory import CloudObject, Coverage
+from tfguard.model.finding import Verdict
+from tfguard.model.inventory import CloudObject, Coverage, Gap
 from tfguard.schemas.codec import dump
 from tfguard.schemas.document import with_schema
+from tfguard.schemas.json_schema import Shape
 
 SCHEMA = "tfguard.findings/v1"
+
+SHAPE: Shape = {
+    "coverage": {"complete": bool, "states_read": int, "types_listed": int, "gaps": [Gap]},
+    "summary": Mapping[str, int],
+    "findings": [
+        {
+            "id": str,
+            "verdict": Verdict,
+            "confidence": Confidence,
+            "address": str | None,
+            "operation_id": str | None,
+            "object": CloudObject | None,
+            "evidence": [Evidence],
+            "disposition": Disposition | None,
+            "actions": [str],
+        }
+    ],
+}
+"""What the document holds."""
 
 
 class FindingView(Protocol):

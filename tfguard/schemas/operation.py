@@ -3,12 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
-from tfguard.model.operation import Operation, OperationStatus, Step
-from tfguard.schemas.codec import dump, format_time
+from tfguard.model.operation import ErroredState, Operation, OperationStatus, Step
+from tfguard.schemas.codec import dump, format_time, hints_of
 from tfguard.schemas.document import as_object, with_schema
+from tfguard.schemas.json_schema import Shape
 
 SCHEMA = "tfguard.operation/v1"
+
+SHAPE: Shape = {
+    "operation_id": str | None,
+    "open": bool,
+    "status": OperationStatus | None,
+    "command?": str,
+    "stack?": {
+        "backend": str,
+        "location": str,
+        "workspace": str,
+        "directory": str,
+        "lineage": str,
+        "serial_before": int,
+        "serial_after": int | None,
+    },
+    "engine?": {"name": str, "version": str, "exit_code": int | None, "signal": int | None},
+    "actor?": {
+        "user": str,
+        "host": str,
+        "ci": dict.fromkeys(("url", "commit", "job", "actor", "system"), str | None),
+    },
+    "started_at?": datetime,
+    "ended_at?": datetime | None,
+    "steps": [{**hints_of(Step), "open": bool, "finding": str | None}],
+    "error?": str | None,
+    "approval?": str | None,
+    "approved_by?": str | None,
+    "approved_at?": datetime | None,
+    "plan_digest?": str | None,
+    "outputs_before?": [str],
+    "on_gap_reason?": str | None,
+    "errored_state?": ErroredState | None,
+    "gaps?": [str],
+    "notes?": [str],
+    "next_actions": [str],
+    "record": str,
+}
+"""What the document holds; a stack without any operation has no more than those that are always there."""
 
 
 def operation_document(
@@ -32,7 +72,9 @@ def operation_document(
         "ended_at": format_time(result.ended_at) if result else None,
         "steps": [_step(step) for step in operation.steps],
         "error": result.error if result else None,
-        "approval": intent.approval,
+        "approval": intent.approval.how if intent.approval else None,
+        "approved_by": intent.approval.by if intent.approval else None,
+        "approved_at": format_time(intent.approval.at) if intent.approval else None,
         "plan_digest": intent.plan_digest,
         "outputs_before": list(intent.outputs_before),
         "on_gap_reason": intent.on_gap_reason,

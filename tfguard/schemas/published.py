@@ -1,0 +1,63 @@
+"""The JSON Schema of every document that tfguard writes or reads, as `scripts/schemas` writes them to docs/schemas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from tfguard.model.config import Config
+from tfguard.schemas import findings, history, operation
+from tfguard.schemas.json_schema import Json, Shape, authored_schema, document_schema
+from tfguard.schemas.records import DOCUMENTS
+
+_OPERATIONS: Shape = {"operations": [{"schema": str, **operation.SHAPE}]}
+
+# Name and version, what it holds, what it is.
+_PRINTED: tuple[tuple[str, Shape, str], ...] = (
+    (operation.SCHEMA, operation.SHAPE, "`status --format json`: one operation."),
+    (findings.SCHEMA, findings.SHAPE, "`orphans list|show --format json`: findings, and how far the look reached."),
+    (history.HISTORY, history.HISTORY_SHAPE, "`history --format json`: operations, newest first."),
+    (history.ARCHIVED, history.ARCHIVED_SHAPE, "`archive --format json`: what was packed away, and what was left."),
+    (
+        history.ARCHIVE_CHECK,
+        history.ARCHIVE_CHECK_SHAPE,
+        "`archive --verify --format json`: whether the archive is as it was written.",
+    ),
+    ("tfguard.recovery/v1", _OPERATIONS, "`recover --format json`: the operations that were open, as they stand now."),
+    (
+        "tfguard.doctor/v1",
+        {"checks": [{"name": str, "ok": bool, "detail": str}]},
+        "`doctor --format json`: what was checked, and what was seen.",
+    ),
+    (
+        "tfguard.version/v1",
+        {"tfguard": str, "engine": {"name": str, "version": str, "path": str}, "providers": Mapping[str, str]},
+        "`version --format json`: tfguard, the engine and its providers.",
+    ),
+)
+_CONFIG = "`tfguard.yaml`, as a YAML reader gives it. Every key is optional."
+
+
+def schemas() -> Mapping[str, Json]:
+    """Every schema by the name of its file. A document of the record is here as soon as it is in `DOCUMENTS`."""
+    found: dict[str, Json] = {}
+    for document in DOCUMENTS:
+        name = file_name(document.name, document.version)
+        found[name] = document_schema(
+            document.name, document.version, document.kind, short=document.short, summed=document.summed
+        )
+    for told, shape, about in _PRINTED:
+        schema_name, _, version = told.partition("/v")
+        found[file_name(schema_name, int(version))] = document_schema(schema_name, int(version), shape, about)
+    found[file_name("tfguard.config", 1)] = authored_schema("tfguard.config", 1, Config, _CONFIG)
+    return found
+
+
+def file_name(name: str, version: int) -> str:
+    """Where the schema of a document is published, below docs/schemas."""
+    return f"{name.removeprefix('tfguard.')}.v{version}.schema.json"
+
+
+def text(schema: Json) -> str:
+    """A schema as it is published."""
+    return json.dumps(schema, indent=2) + "\n"
