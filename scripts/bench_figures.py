@@ -18,6 +18,7 @@ from pathlib import Path
 from fixtures.aws_sim import MotoServer
 from fixtures.large_runs import LARGE, SMALL, measured
 from fixtures.terraform_env import find_engine, find_mirror, terraform_environment, write_cli_config, write_stack
+from scripts.bench_archive import archive_figures
 
 ROOT = Path(__file__).parent.parent
 REPORT = ROOT / "docs" / "benchmarks.md"
@@ -130,16 +131,17 @@ def bench_events() -> str:
     """CPU for following, rendering and journalling 10,000 events."""
     from tfguard.engine.events import StreamReader
     from tfguard.engine.render import Renderer
+    from tfguard.model.secrets import Withholding
     from tfguard.reconcile.progress import Progress, journal_entry
 
     data = b"".join(_event(number) for number in range(STREAM_EVENTS // 2))
     reader, renderer, progress = StreamReader(), Renderer(color=True), Progress()
     before = resource.getrusage(resource.RUSAGE_SELF)
-    now = datetime.now(UTC)
+    now, hidden = datetime.now(UTC), Withholding(frozenset({"a-marked-value"}))
     for start in range(0, len(data), 1 << 16):
         for event in reader.feed(data[start : start + (1 << 16)]):
             renderer.render(event)
-            entry = journal_entry(event, now, frozenset({"a-marked-value"}))
+            entry = journal_entry(event, now, hidden)
             if entry:
                 progress.add([entry])
     after = resource.getrusage(resource.RUSAGE_SELF)
@@ -199,6 +201,20 @@ def bench_memory() -> str:
     return "| | output, MB | most memory, MB |\n|---|---|---|\n" + "".join(rows)
 
 
+def bench_archive(runs: int, count: int) -> str:
+    """`status`, `history` and `archive` on a stack with very many operations."""
+    engine = find_engine()
+    if engine is None:
+        sys.exit("terraform or tofu is needed on the PATH")
+    with tempfile.TemporaryDirectory(prefix="tfguard-bench-") as folder:
+        environ = terraform_environment(write_cli_config(Path(folder) / "cli.tfrc", None)) | {"PYTHONPATH": str(ROOT)}
+        stack = Path(folder) / "stack"
+        stack.mkdir()
+        (stack / "main.tf").write_text(SMALL)
+        _run([str(engine), "init", "-no-color"], stack, environ)
+        return archive_figures(stack, count, runs, environ)
+
+
 def write_section(name: str, text: str) -> None:
     """Put a measurement's text into the report, in place of the one before."""
     content = REPORT.read_text()
@@ -213,13 +229,15 @@ def write_section(name: str, text: str) -> None:
 def main() -> None:
     """Run the measurement that was asked for."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("what", choices=["apply", "events", "memory", "version"])
+    parser.add_argument("what", choices=["apply", "archive", "events", "memory", "version"])
     parser.add_argument("--runs", type=int, default=5, help="how many counted runs (5)")
     parser.add_argument("--resources", type=int, default=50, help="size of the stack for `apply` (50)")
+    parser.add_argument("--operations", type=int, default=5000, help="how many for `archive` (5000)")
     parser.add_argument("--dry", action="store_true", help="print only, leave docs/benchmarks.md alone")
     arguments = parser.parse_args()
     texts = {
         "apply": lambda: bench_apply(arguments.runs, arguments.resources),
+        "archive": lambda: bench_archive(arguments.runs, arguments.operations),
         "events": bench_events,
         "memory": bench_memory,
         "version": lambda: bench_version(max(arguments.runs, 10)),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfguard.model.config import AwsAccount, Config, IgnoreRule, Retention, format_duration, parse_duration
-from tfguard.model.ids import new_operation_id
+from tfguard.model.ids import month_of, months_of, new_operation_id, time_of
 from tfguard.model.inventory import CloudObject, Coverage, Gap, Listing, Scope
 from tfguard.model.operation import (
     ErroredState,
@@ -179,3 +179,25 @@ def test_credentials_do_not_show_when_a_value_is_printed() -> None:
     plan = Plan("1", (), secrets=frozenset(["hunter2"]))
     assert "hunter2" not in repr(plan)
     assert "hunter2" not in repr(Config(providers={"aws": {"secret_key": "hunter2"}}))
+
+
+@given(st.datetimes(datetime(1970, 1, 1), datetime(9999, 11, 30), timezones=st.just(UTC)))
+def test_the_time_and_the_month_of_an_operation_follow_from_its_id(time: datetime) -> None:
+    operation_id = new_operation_id(time)
+    assert abs(time - time_of(operation_id)) < timedelta(milliseconds=2)
+    assert month_of(operation_id) == f"{time_of(operation_id):%Y-%m}"
+    first, last = months_of(operation_id[:6])
+    assert first <= month_of(operation_id) <= last
+    assert months_of(operation_id) == (month_of(operation_id), month_of(operation_id))
+
+
+@pytest.mark.parametrize("text", ["", "01J", "01J" + "I" * 23, "0" * 27, "Z" * 26, "../" + "0" * 23])
+def test_what_is_no_id_has_no_month(text: str) -> None:
+    with pytest.raises(ValueError, match=r"no operation's id|no time"):
+        month_of(text)
+
+
+def test_a_beginning_that_fits_every_id_fits_every_month() -> None:
+    assert months_of("") == ("1970-01", "9999-12")
+    with pytest.raises(ValueError, match="no operation's id"):
+        months_of("U")

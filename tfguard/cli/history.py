@@ -2,39 +2,80 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from tfguard.cli.interruptible import own_command
 from tfguard.cli.invocation import Invocation
 from tfguard.cli.options import format_option, print_document, state_option
 from tfguard.cli.wiring import stack_context
-from tfguard.flows.history import operations
+from tfguard.errors import CorruptRecordError
+from tfguard.flows.context import StackContext
+from tfguard.flows.history import page
+from tfguard.model.operation import Operation
+from tfguard.model.transition import Transition
 from tfguard.reconcile.advice import next_actions
-from tfguard.report.operation import history_line
+from tfguard.reconcile.transitions import audit_trail
+from tfguard.report.operation import history_line, transition_lines
+from tfguard.schemas.history import history_document
 from tfguard.schemas.operation import operation_document, operation_status
+
+_PAGE = 20
 
 
 @click.command("history")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many to show.")
+@click.option("--limit", type=click.IntRange(min=1), default=_PAGE, show_default=True, help="How many to show.")
+@click.option("--before", metavar="OPERATION", help="Show those that are older than this one: the next page.")
+@click.option("--all", "everything", is_flag=True, help="Show all of them, whatever the limit.")
+@click.option(
+    "--transitions", is_flag=True, help="Show every change of each, with who, when and why; `--all` in JSON has them."
+)
 @state_option()
 @format_option()
 @click.pass_obj
-def command(invocation: Invocation, limit: int, state_path: str | None, form: str) -> None:
-    """Show the stack's operations, newest first."""
+def command(
+    invocation: Invocation,
+    limit: int,
+    before: str | None,
+    everything: bool,
+    transitions: bool,
+    state_path: str | None,
+    form: str,
+) -> None:
+    """Show the stack's operations, newest first, those in the archive too."""
     with own_command() as gate:
         context = stack_context(invocation, gate, state_path)
-        found = operations(context.records, limit, context.console)
+        found = page(context.records, None if everything else limit, before, context.console)
         live = context.records.live_operation()
+        with_trails = transitions or (everything and form == "json")
+        trails = {item.id: _trail(context, item) for item in found.operations} if with_trails else {}
     if form == "json":
         where = context.records.location
         bodies = []
-        for item in found:
+        for item in found.operations:
             alive = item.id == live
             actions = () if alive else next_actions(item, invocation.command)
             bodies.append(operation_document(item, where, actions, alive=alive))
-        print_document({"schema": "tfguard.history/v1", "operations": bodies})
+        print_document(history_document(bodies, trails, found.next))
         return
-    for item in found:
+    for item in found.operations:
         click.echo(history_line(item, operation_status(item, alive=item.id == live)))
-    if not found:
+        for line in transition_lines(trails.get(item.id, ())):
+            click.echo(line)
+    if found.next is not None:
+        more = f" --limit {limit}" if limit != _PAGE else ""
+        more += " --transitions" if transitions else ""
+        more += f" -state={shlex.quote(state_path)}" if state_path else ""
+        click.echo(f"older: {invocation.command} history --before {found.next}{more}")
+    if not found.operations and before is None:
         click.echo(f"no operation is recorded at {context.records.location}")
+
+
+def _trail(context: StackContext, operation: Operation) -> tuple[Transition, ...]:
+    """An operation's audit trail; of one that is damaged the beginning, and the damage is said aloud."""
+    try:
+        return audit_trail(operation, context.records.transitions(operation.id))
+    except CorruptRecordError as error:
+        context.console.warn(error.what)
+        return audit_trail(operation, ())

@@ -164,6 +164,8 @@ def _value(line: _Line, option: str, value: str, prefix: str) -> Iterator[Comple
         yield from (CompletionItem(f"{prefix}{choice}") for choice in own.type.choices)
     elif own is not None and option in _FINDING_OPTIONS:
         yield from _finding_ids(line, prefix)
+    elif own is not None and line.command == ("history",) and option == "--before":
+        yield from _operation_ids(line, prefix)
     elif option.lstrip("-") in _FILES | _FOLDERS:
         only_folders = option.lstrip("-") in _FOLDERS
         yield from _paths(value, line.invocation.directory, prefix, only_folders=only_folders)
@@ -212,10 +214,11 @@ def _help(invocation: Invocation, *command: str) -> str:
         return ""
 
 
-def _operation_ids(line: _Line) -> Iterator[CompletionItem]:
+def _operation_ids(line: _Line, prefix: str = "") -> Iterator[CompletionItem]:
+    """The operations, newest first, without those in the archive: a shell waits."""
     records = _records(line)
     for operation_id in reversed(records.operation_ids()) if records else ():
-        yield CompletionItem(operation_id)
+        yield CompletionItem(f"{prefix}{operation_id}")
 
 
 def _finding_ids(line: _Line, prefix: str) -> Iterator[CompletionItem]:

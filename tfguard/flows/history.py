@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from tfguard.errors import CorruptRecordError, UsageError
+from tfguard.flows.archive import CHAIN, object_name
 from tfguard.flows.records import Records
 from tfguard.model.disposition import DispositionKind
 from tfguard.model.finding import Finding
+from tfguard.model.ids import month_of
 from tfguard.model.inventory import Coverage, Gap
 from tfguard.model.operation import Operation
 from tfguard.ports import Console
@@ -16,6 +19,7 @@ from tfguard.reconcile.findings import coverage_of, findings_of
 from tfguard.reconcile.repairs import is_repair
 
 _FAR_BACK = 50
+_LAST = "~"  # sorts behind every id and every month
 
 
 def current_operation(records: Records) -> Operation | None:
@@ -26,23 +30,83 @@ def current_operation(records: Records) -> Operation | None:
 
 
 def find_operation(records: Records, beginning: str) -> Operation:
-    """The operation whose id begins so. Raises `UsageError` when there is none, or more than one."""
-    found = [operation_id for operation_id in records.operation_ids() if operation_id.startswith(beginning)]
+    """The operation whose id begins so; the archive is asked where the record itself has none.
+
+    Raises `UsageError` when there is none, or more than one.
+    """
+    live = [operation_id for operation_id in records.operation_ids() if operation_id.startswith(beginning)]
+    found = live or records.archive.beginning_with(beginning)
     if len(found) != 1:
         what = "no operation" if not found else f"{len(found)} operations"
         raise UsageError(f"{what} at {records.location} with an id that begins {beginning}", "see `tfguard history`")
     return records.operation(found[0])
 
 
-def operations(records: Records, limit: int, console: Console) -> tuple[Operation, ...]:
-    """The newest `limit` operations, newest first; one whose record is damaged is said aloud and left out."""
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some of a stack's operations, newest first, and the id that the next page comes before; None at the end."""
+
+    operations: tuple[Operation, ...]
+    next: str | None = None
+
+
+def page(records: Records, limit: int | None, before: str | None, console: Console) -> Page:
+    """The newest `limit` operations (None: all), of those whose ids come before `before`, from the archive too.
+
+    One whose record is damaged, and a month of the archive that is, are said aloud and left out.
+    """
+    ids = newest_first(records, before, lambda _, error: console.warn(error.what))
+    wanted = list(ids if limit is None else islice(ids, limit + 1))
+    shown = wanted[:limit]
     found: list[Operation] = []
-    for operation_id in records.operation_ids()[::-1][:limit]:
+    for operation_id in shown:
         try:
             found.append(records.operation(operation_id))
         except CorruptRecordError as error:
             console.warn(error.what)
-    return tuple(found)
+    return Page(tuple(found), shown[-1] if len(wanted) > len(shown) else None)
+
+
+def newest_first(
+    records: Records, before: str | None, damaged: Callable[[str, CorruptRecordError], None]
+) -> Iterator[str]:
+    """The ids of all operations, newest first; the archive is read as far as they are taken, month by month.
+
+    `before` leaves out what is not older than it; `damaged` is told the object of a month that cannot be read.
+    """
+    live = [operation_id for operation_id in records.operation_ids() if before is None or operation_id < before]
+    for month, newest in _archived_months(records, damaged):
+        if before is not None and month > _month(before):
+            continue
+        while live and live[-1] > newest:
+            yield live.pop()
+        try:
+            packed = records.archive.ids(month)
+        except CorruptRecordError as error:
+            damaged(object_name(month), error)
+            continue
+        here = {operation_id for operation_id in packed if before is None or operation_id < before}
+        while live and _month(live[-1]) == month:
+            here.add(live.pop())
+        yield from sorted(here, reverse=True)
+    yield from reversed(live)
+
+
+def _archived_months(records: Records, damaged: Callable[[str, CorruptRecordError], None]) -> Sequence[tuple[str, str]]:
+    """The months of the archive, newest first, each with an id that none of its operations is newer than."""
+    try:
+        return [(known.month, known.newest) for known in reversed(records.archive.chain()[0].months)]
+    except CorruptRecordError as error:
+        damaged(CHAIN, error)
+        return [(month, _LAST) for month in records.archive.objects()]
+
+
+def _month(operation_id: str) -> str:
+    """The month of an operation; for what is no id one that comes after all others."""
+    try:
+        return month_of(operation_id)
+    except ValueError:
+        return _LAST
 
 
 def findings(records: Records) -> tuple[tuple[Finding, ...], Coverage]:
@@ -53,26 +117,30 @@ def findings(records: Records) -> tuple[tuple[Finding, ...], Coverage]:
     latest = {entry.finding_id: entry for entry in ledger}
     kept = {entry.operation_id for entry in latest.values() if entry.kind is DispositionKind.RETAIN}
     looked = [records.operation(operation_id) for operation_id in sorted(current)]
+    lost: list[Gap] = []
     if current and all(is_repair(operation.intent) for operation in looked):
         # A repair looks at next to nothing, and must not hide how far the last apply's look went.
-        looked = [*_last_apply(records), *looked]
+        last_apply, lost = _last_apply(records)
+        looked = [*last_apply, *looked]
     older, damaged = _readable(records, sorted(kept - current))
     coverage = (
         coverage_of(looked) if looked else Coverage(gaps=(Gap(records.location, "no operation is recorded there"),))
     )
     found = {operation.id: operation for operation in (*looked, *older)}
     return findings_of([found[name] for name in sorted(found)], ledger), replace(
-        coverage, gaps=(*coverage.gaps, *damaged)
+        coverage, gaps=(*coverage.gaps, *damaged, *lost)
     )
 
 
-def _last_apply(records: Records) -> list[Operation]:
-    """The newest operation that was no repair, if there is one among the last."""
-    for operation_id in records.operation_ids()[::-1][:_FAR_BACK]:
+def _last_apply(records: Records) -> tuple[list[Operation], list[Gap]]:
+    """The newest operation that was no repair, if there is one among the last; and what could not be looked into."""
+    gaps: list[Gap] = []
+    ids = newest_first(records, None, lambda name, error: gaps.append(Gap(name, error.what)))
+    for operation_id in islice(ids, _FAR_BACK):
         found, _ = _readable(records, [operation_id])
         if found and not is_repair(found[0].intent):
-            return found
-    return []
+            return found, gaps
+    return [], gaps
 
 
 def _readable(records: Records, ids: Sequence[str]) -> tuple[list[Operation], list[Gap]]:

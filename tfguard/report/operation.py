@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tfguard.model.operation import Actor, ObservedObject, Operation, OperationStatus, Outcome, Step
+from tfguard.model.transition import Transition
 from tfguard.report.paint import Paint
 
 _LOUD = {
@@ -127,3 +128,11 @@ def history_line(operation: Operation, status: OperationStatus) -> str:
         f"{operation.id}  {intent.started_at:%Y-%m-%d %H:%M:%SZ}  {intent.command:<22} {status.value:<12} {how:<8} "
         f"{intent.actor.user}@{intent.actor.host}"
     )
+
+
+def transition_lines(transitions: Iterable[Transition]) -> Iterator[str]:
+    """What changed of an operation, below its line of `history`: when, who, what, and why."""
+    for change in transitions:
+        before = f"{change.before} -> " if change.before else ""
+        why = f": {change.why}" if change.why else ""
+        yield f"    {change.at:%Y-%m-%d %H:%M:%SZ}  {change.by}  {change.what}  {before}{change.after}{why}"

@@ -13,6 +13,9 @@ from tfguard.schemas.codec import ShapeError, Where, load, place
 from tfguard.schemas.config_file import CONFIG_NAME, unreadable
 
 _ADVICE = 'correct this line; README, "Configuration" lists every key'
+_LARGEST = 256 << 10
+"""The parser takes seconds for a megabyte, and each command reads the file."""
+
 _MAX_DEPTH = 20
 _MAX_NODES = 100_000
 """With aliases, YAML of a few lines can mean a tree without an end."""
@@ -31,6 +34,8 @@ def load_config(path: Path) -> Config:
 
 def parse_config(text: str, file: str = CONFIG_NAME) -> Config:
     """The configuration in `text`; empty is all defaults. Raises `ConfigError`, which names `file`."""
+    if len(text) > _LARGEST:
+        _refuse(file, 1, "", f"is larger than {_LARGEST >> 10} KiB, which no configuration is")
     root = _compose(text, file)
     tree = _PlainTree(file)
     raw = None if root is None else tree.plain(root, ())
