@@ -29,6 +29,7 @@ from tfguard.model.evidence import EvidenceKind
 from tfguard.model.inventory import CloudObject, Gap, Listing, Scope
 from tfguard.model.operation import Outcome, Step, StepStatus
 from tfguard.model.plan import Action, Plan, PlannedChange, ProviderConfig
+from tfguard.model.secrets import Withholding
 from tfguard.model.state import EMPTY_STATE, StateInstance, StateSnapshot
 from tfguard.ports import ImportProbe
 
@@ -297,7 +298,7 @@ def test_an_age_that_was_asked_for_can_clear_the_run() -> None:
 def test_no_object_and_no_word_with_a_marked_value_is_kept() -> None:
     secret = "hunter2-name"
     surroundings, _, _ = around(FakeInventory(answers(listing(role(secret)))))
-    verdict = verify(run(STEP, secrets=frozenset([secret])), surroundings, patient=False)
+    verdict = verify(run(STEP, hidden=Withholding(frozenset([secret])), marks_gone=False), surroundings, patient=False)
     assert secret not in repr(verdict.steps)
     assert outcomes(verdict) == [Outcome.UNKNOWN]
 
@@ -307,7 +308,12 @@ def test_an_arn_in_the_state_that_repeats_a_marked_name_is_not_kept() -> None:
     held = StateInstance("aws_iam_role.app", "aws_iam_role", AWS, "aws", {"arn": role(secret).identity["arn"]})
     surroundings, _, _ = around(FakeInventory(answers(listing(role(secret)))))
     verdict = verify(
-        run(STEP, secrets=frozenset([secret]), read_state=lambda: StateSnapshot("l", 1, (held,))),
+        run(
+            STEP,
+            hidden=Withholding(frozenset([secret])),
+            marks_gone=False,
+            read_state=lambda: StateSnapshot("l", 1, (held,)),
+        ),
         surroundings,
         patient=False,
     )

@@ -14,6 +14,7 @@ from tfguard.model.event import EngineEvent, EventKind
 from tfguard.model.failure import Failure, FailureKind
 from tfguard.model.operation import JournalEntry, Step, StepStatus
 from tfguard.model.plan import Action
+from tfguard.model.secrets import Withholding
 from tfguard.reconcile.progress import Progress, journal_entry
 
 ADDRESS = "aws_vpc.main"
@@ -155,14 +156,14 @@ def test_an_id_is_kept_only_when_it_is_known_to_carry_no_secret(
     secrets: frozenset[str] | None, kept: str | None
 ) -> None:
     done = event(EventKind.APPLY_COMPLETE, action="create", id_key="id", id_value="id-of-it")
-    entry = journal_entry(done, START, secrets)
+    entry = journal_entry(done, START, Withholding(secrets or frozenset()), ids=secrets is not None)
     assert entry == JournalEntry(START, "apply_complete", ADDRESS, "create", kept)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in EventKind if kind.value not in (BEGIN, DONE, FAILED, END)])
 def test_an_event_that_changes_no_step_leaves_no_line(kind: EventKind) -> None:
     told = event(kind, message=CANARY, text=CANARY, severity="warning", summary=CANARY, raw={"x": CANARY})
-    assert journal_entry(told, START, frozenset()) is None
+    assert journal_entry(told, START, Withholding()) is None
 
 
 @given(
@@ -183,13 +184,13 @@ def test_no_text_of_the_engine_reaches_a_journal(
         severity=severity,
         raw={"diagnostic": {"detail": text, "summary": text, "snippet": {"code": text}}, "@message": text},
     )
-    assert CANARY not in repr(journal_entry(told, START, frozenset()))
+    assert CANARY not in repr(journal_entry(told, START, Withholding()))
 
 
 def test_a_diagnostic_without_a_detail_is_read_by_its_summary() -> None:
     for raw in ({}, {"diagnostic": "text"}, {"diagnostic": {"detail": 3}}):
         told = event(EventKind.DIAGNOSTIC, severity="error", summary="context canceled", raw=raw)
-        entry = journal_entry(told, START, frozenset())
+        entry = journal_entry(told, START, Withholding())
         assert entry is not None
         assert entry.failure is not None
         assert entry.failure.kind is FailureKind.CANCELLED

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from tfguard.catalog.loader import Catalog
-from tfguard.engine.documents import Json, mapping, masked_values, sequence, text
-from tfguard.engine.identities import identity_of, withheld_of
-from tfguard.engine.providers import Literal, provider_configs, provider_keys, sensitive_variables, unkept_variables
+from tfguard.engine.documents import (
+    Json,
+    WrongShapeError,
+    both_mark,
+    is_managed,
+    mapping,
+    marked_values,
+    objects,
+    optional_object,
+    optional_text,
+    parse_json,
+    sequence,
+    text,
+)
+from tfguard.engine.identities import copies_in, identity_of, unseen_of, withheld_of
+from tfguard.engine.providers import (
+    Literal,
+    configured_attributes,
+    provider_configs,
+    provider_keys,
+    sensitive_variables,
+    unkept_variables,
+)
 from tfguard.errors import InputError
 from tfguard.model.address import module_path, without_instance_key
 from tfguard.model.plan import Action, Plan, PlannedChange
@@ -34,12 +53,19 @@ def parse_plan(output: str, where: str, catalog: Catalog, literal: Literal = fro
     `literal` says which provider settings are a variable and nothing else (`literal_settings`).
     """
     try:
-        document = mapping(json.loads(output))
+        document = parse_json(output)
     except (ValueError, RecursionError) as error:
         raise not_a_plan(where, "`show -json` did not print JSON") from error
+    if not isinstance(document, Mapping):
+        raise not_a_plan(where, "`show -json` printed no JSON object")
     if "resource_changes" not in document and "planned_values" not in document:
         raise not_a_plan(where, "it is a state, not a plan")
-    return reduce_plan(document, catalog, literal)
+    try:
+        return reduce_plan(document, catalog, literal)
+    except WrongShapeError as error:
+        raise not_a_plan(where, f"its {error.part} is not what a plan has there") from error
+    except RecursionError as error:
+        raise not_a_plan(where, "it is nested too deeply") from error
 
 
 def can_be_plan(path: Path) -> bool:
@@ -60,64 +86,112 @@ def not_a_plan(where: str, why: str) -> InputError:
 
 
 def reduce_plan(document: Json, catalog: Catalog, literal: Literal) -> Plan:
-    """What tfguard works with, of the whole document; nothing else of it is kept."""
-    items = [mapping(item) for item in sequence(document.get("resource_changes"))]
-    secrets = _secrets(items) | sensitive_variables(document)
-    keys, applyable = provider_keys(document), document.get("applyable")
+    """What tfguard works with, of the whole document; nothing else of it is kept.
+
+    Raises `WrongShapeError`: a change that is passed over is one that no record tells of.
+    """
+    items = list(objects(document, "resource_changes", optional=True))
+    secrets = sensitive_variables(document).union(marked_values(document))
+    keys, configured = provider_keys(document), configured_attributes(document)
+    applyable = document.get("applyable")
     return Plan(
         engine_version=text(document.get("terraform_version")),
         changes=tuple(
-            _change(item, catalog, keys, secrets) for item in items if item.get("mode", "managed") == "managed"
+            _change(item, catalog, keys, configured, secrets)
+            for item in items
+            if "mode" not in item or is_managed(item)
         ),
         providers=provider_configs(document, literal),
         secrets=secrets,
+        copies=frozenset(
+            copy
+            for item in items
+            for side in ("before", "after")
+            for copy in copies_in(catalog, text(item.get("type")), mapping(item.get("change")).get(side), secrets)
+        ),
         changes_outputs=any(
             tuple(sequence(mapping(change).get("actions"))) != ("no-op",)
-            for change in mapping(document.get("output_changes")).values()
+            for change in optional_object(document, "output_changes").values()
         ),
         errored=document.get("errored") is True,
         applyable=applyable if isinstance(applyable, bool) else None,
-        drifted=bool(sequence(document.get("resource_drift"))),
+        drifted=any(True for _ in objects(document, "resource_drift", optional=True)),
         unkept=unkept_variables(document),
         reads=any("read" in sequence(mapping(item.get("change")).get("actions")) for item in items),
     )
 
 
-def _secrets(items: list[Json]) -> frozenset[str]:
-    found: set[str] = set()
-    for item in items:
-        change = mapping(item.get("change"))
-        for side in ("before", "after"):
-            found.update(masked_values(change.get(side), change.get(f"{side}_sensitive")))
-    return frozenset(found)
-
-
-def _change(item: Json, catalog: Catalog, keys: Mapping[str, str], secrets: frozenset[str]) -> PlannedChange:
-    change = mapping(item.get("change"))
+def _change(
+    item: Json,
+    catalog: Catalog,
+    keys: Mapping[str, str],
+    configured: Mapping[str, frozenset[str]],
+    secrets: frozenset[str],
+) -> PlannedChange:
+    change = optional_object(item, "change")
     resource_type = text(item.get("type"))
     address = text(item.get("address"))
-    after, before = change.get("after"), change.get("before")
-    region = mapping(after or before).get("region")
+    if not (address and resource_type):
+        raise WrongShapeError("address or type of a change")
+    actions = _actions(change)
+    after, before = optional_object(change, "after"), optional_object(change, "before")
+    region = (after or before).get("region")
+    mask, unknown = change.get("after_sensitive"), change.get("after_unknown")
+    unseen = unseen_of(catalog, resource_type, mask, unknown)
     return PlannedChange(
         address=address,
         type=resource_type,
         provider=text(item.get("provider_name")),
-        action=_ACTIONS.get(tuple(text(action) for action in sequence(change.get("actions"))), Action.UPDATE),
+        action=_ACTIONS.get(actions) or _nearest_action(actions),
         provider_key=keys.get(_configuration_address(address), ""),
-        desired=identity_of(catalog, resource_type, after, change.get("after_sensitive"), secrets),
+        desired=identity_of(catalog, resource_type, after, mask, secrets),
         before=identity_of(catalog, resource_type, before, change.get("before_sensitive"), secrets),
-        deposed=text(item.get("deposed")) or None,
-        create_first=tuple(sequence(change.get("actions"))) == ("create", "delete"),
+        deposed=optional_text(item, "deposed") or None,
+        create_first=actions == ("create", "delete"),
         importing=text(mapping(change.get("importing")).get("id")) or ("" if "importing" in change else None),
-        previous_address=text(item.get("previous_address")) or None,
+        previous_address=optional_text(item, "previous_address") or None,
         region=region if isinstance(region, str) and region else None,
         withheld=tuple(
             sorted(
-                withheld_of(catalog, resource_type, after, change.get("after_sensitive"), secrets)
+                withheld_of(catalog, resource_type, after, mask, secrets)
                 | withheld_of(catalog, resource_type, before, change.get("before_sensitive"), secrets)
+                | unseen
             )
         ),
+        silent=bool(unseen) or _may_echo(catalog, resource_type, mask, unknown, configured, address),
     )
+
+
+def _actions(change: Json) -> tuple[str, ...]:
+    actions = change.get("actions")
+    if not isinstance(actions, list) or not actions or not all(isinstance(action, str) for action in actions):
+        raise WrongShapeError("actions of a change")
+    return tuple(actions)
+
+
+def _nearest_action(actions: tuple[str, ...]) -> Action:
+    """What a combination that is not known here comes to: what it makes has to be looked for afterwards."""
+    creates, deletes = "create" in actions, "delete" in actions
+    if creates:
+        return Action.REPLACE if deletes else Action.CREATE
+    return Action.DELETE if deletes else Action.UPDATE
+
+
+def _may_echo(
+    catalog: Catalog,
+    resource_type: str,
+    mask: object,
+    unknown: object,
+    configured: Mapping[str, frozenset[str]],
+    address: str,
+) -> bool:
+    """Whether the id of an object that no catalogue describes may repeat a marked value that is not known yet."""
+    if catalog.get(resource_type) is not None:
+        return False
+    if mask is True or unknown is True:
+        return both_mark(mask, unknown)
+    given = configured.get(_configuration_address(address), frozenset())
+    return any(both_mark(mapping(mask).get(name), mapping(unknown).get(name)) for name in given)
 
 
 def _configuration_address(address: str) -> str:

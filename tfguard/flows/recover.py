@@ -79,7 +79,7 @@ def _keep_what_is_not_ours(context: StackContext, options: RecoverOptions) -> No
                 finding_id=finding_id,
                 kind=DispositionKind.RETAIN,
                 at=context.clock.now(),
-                actor=f"{actor.user}@{actor.host}",
+                actor=actor.signature,
                 reason=f"not ours: {options.reason}",
                 operation_id=known[finding_id].operation_id or "",
             )
@@ -124,7 +124,7 @@ def _confirmed(context: StackContext, operation: Operation, options: RecoverOpti
     if operation.result is None:
         return operation
     actor = context.host.actor()
-    said = f"{actor.user}@{actor.host} at {context.clock.now():%Y-%m-%dT%H:%M:%SZ}: {options.reason}"
+    said = f"{actor.signature} at {context.clock.now():%Y-%m-%dT%H:%M:%SZ}: {options.reason}"
     for address in options.confirm_absent:
         _refuse_unless_unknown(operation.steps, address)
     steps = tuple(

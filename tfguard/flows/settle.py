@@ -12,7 +12,8 @@ from tfguard.flows.context import StackContext
 from tfguard.flows.errored import read_errored_state, unpushed_errored_state
 from tfguard.flows.removals import note_removals
 from tfguard.flows.run_folder import discard_run_folder
-from tfguard.flows.verify import Run, Verdict, provider_from_record, verify, without_secrets
+from tfguard.flows.verify import Run, Verdict, also_hiding, provider_from_record, verify, without_secrets
+from tfguard.flows.withholding import of_record
 from tfguard.model.disposition import Disposition
 from tfguard.model.evidence import Evidence, EvidenceKind
 from tfguard.model.operation import (
@@ -27,6 +28,7 @@ from tfguard.model.operation import (
 )
 from tfguard.model.plan import ProviderConfig
 from tfguard.model.request import REPAIRS
+from tfguard.model.secrets import Withholding, is_withheld
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
 from tfguard.reconcile.findings import decisions_since
 from tfguard.reconcile.look import listings_for
@@ -59,13 +61,16 @@ def settle(context: StackContext, operation: Operation, how: Settling) -> Operat
 
     Raises `InputError` when the state cannot be read: then nothing is concluded and the record stays as it was.
     """
-    story = _story(context, operation)
+    hidden, masks_known = of_record(operation)
+    story = _story(context, operation, hidden)
     result = operation.result or _ended_alone(context, operation, story)
     state = context.read_state(operation)
     errored = unpushed_errored_state(context, operation, state)
-    told, asked = _compared(context, operation, result.steps, state)
+    told, asked = _compared(context, operation, result.steps, state, hidden, masks_known)
     if asked or not is_repair(operation.intent):
-        verdict = verify(_run(context, operation, asked, result, story, how, errored), context.around, how.patient)
+        run = _run(context, operation, asked, result, story, how, errored)
+        run = replace(run, hidden=hidden, masks_known=masks_known)
+        verdict = verify(run, context.around, how.patient)
     else:
         verdict = Verdict((), _lasting_gaps(result), state)
     note_removals(context, operation, verdict.steps)
@@ -83,7 +88,7 @@ def settle(context: StackContext, operation: Operation, how: Settling) -> Operat
     return replace(operation, result=settled, journal=story.journal)
 
 
-def _story(context: StackContext, operation: Operation) -> _Story:
+def _story(context: StackContext, operation: Operation, hidden: Withholding) -> _Story:
     """The journal, completed from the engine's own stream where it still lies on this machine."""
     directory = operation.intent.run_directory
     left = context.engine.leftover_events(Path(directory)) if directory and operation.result is None else None
@@ -93,7 +98,7 @@ def _story(context: StackContext, operation: Operation) -> _Story:
     else:
         events, health = left
         times = [(event, _time(event.timestamp) or operation.intent.started_at) for event in events]
-        entries = [journal_entry(event, at, None) for event, at in times]
+        entries = [journal_entry(event, at, hidden, ids=False) for event, at in times]
         journal, missing = _merged([entry for entry in entries if entry], operation.journal)
         if missing or operation.intent.boot_id != context.host.boot():
             # What was not yet on the disk when the machine went down is in neither.
@@ -106,14 +111,23 @@ def _story(context: StackContext, operation: Operation) -> _Story:
 def _merged(
     stream: Sequence[JournalEntry], journal: Sequence[JournalEntry]
 ) -> tuple[tuple[JournalEntry, ...], Sequence[JournalEntry]]:
-    """The stream with the journal's ids, and with what only the journal has; and that part alone.
+    """The stream with the journal's ids and words, and with what only the journal has; and that part alone.
 
     The journal is on the disk when it has been written, the stream is not: after a power cut it can be the shorter one.
     """
     ids = {_about(entry): entry.id for entry in journal if entry.id}
+    failures = {(_about(entry), entry.failure.kind): entry.failure for entry in journal if entry.failure}
     heard = {_about(entry) for entry in stream}
     missing = [entry for entry in journal if entry.kind != SIGNAL and _about(entry) not in heard]
-    return (*(replace(entry, id=ids.get(_about(entry))) for entry in stream), *missing), missing
+    whole = [
+        replace(
+            entry,
+            id=ids.get(_about(entry)),
+            failure=failures.get((_about(entry), entry.failure.kind), entry.failure) if entry.failure else None,
+        )
+        for entry in stream
+    ]
+    return (*whole, *missing), missing
 
 
 def _about(entry: JournalEntry) -> tuple[str, str | None, str | None]:
@@ -169,11 +183,18 @@ def _repaired_alone(operation: Operation, story: _Story, exit_code: int) -> Resu
 
 
 def _compared(
-    context: StackContext, operation: Operation, steps: Sequence[Step], state: StateSnapshot
+    context: StackContext,
+    operation: Operation,
+    steps: Sequence[Step],
+    state: StateSnapshot,
+    hidden: Withholding,
+    masks_known: bool,
 ) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     """The steps that the states conclude, and those to look up. An apply's own steps all have to be looked up."""
     if not is_repair(operation.intent):
         return (), tuple(steps)
+    masked = [] if masks_known else [step for step in steps if is_withheld(step.address)]
+    steps = [step for step in steps if step not in masked]
     moved_to, gap = operation.intent.moved_to, None
     destination = state
     if moved_to:
@@ -181,13 +202,15 @@ def _compared(
             destination = context.engine.read_state_file(Path(moved_to))
         except InputError as error:
             destination, gap = EMPTY_STATE, Evidence(EvidenceKind.GAP, error.what)
-    compared = compare(
-        operation.intent, steps, state, destination, (*context.other_states(), destination), context.around.catalog
+    here, there, *others = (
+        known.readdressed(hidden.address) for known in (state, destination, *context.other_states())
     )
+    compared = compare(operation.intent, steps, here, there, (*others, there), context.around.catalog)
     if gap is not None:
         unknown = (replace(step, outcome=Outcome.UNKNOWN, evidence=(gap,)) for step in compared.lost)
         compared = Compared((*compared.told, *unknown), ())
-    return without_secrets(compared.told, state.secrets), compared.lost
+    told = without_secrets(compared.told, also_hiding(hidden, state, destination), marks_gone=True)
+    return told, (*compared.lost, *masked)
 
 
 def _lasting_gaps(result: Result) -> tuple[str, ...]:

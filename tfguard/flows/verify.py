@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from tfguard.catalog.loader import Catalog
@@ -15,7 +15,7 @@ from tfguard.model.failure import Failure
 from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Gap, Listing, Scope
 from tfguard.model.operation import BaselineEntry, ObservedObject, Outcome, RecordedProvider, Step
 from tfguard.model.plan import Plan, PlannedChange, ProviderConfig
-from tfguard.model.secrets import is_secret
+from tfguard.model.secrets import WITHHELD_PLACE, Withholding, is_secret, is_withheld
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import Clock, Console, ImportProbe, Inventory
 from tfguard.reconcile.look import ListingKey, Look, listings_for
@@ -66,9 +66,13 @@ class Surroundings:
     console: Console
 
 
-def planned_steps(plan: Plan, before: StateSnapshot) -> tuple[Step, ...]:
-    """The steps of a plan; an object that the configuration no longer has gets its provider from the state."""
-    return tuple(_step(change, before) for change in plan.changing)
+def planned_steps(plan: Plan, before: StateSnapshot, hidden: Withholding | None = None) -> tuple[Step, ...]:
+    """The steps of a plan; an object that the configuration no longer has gets its provider from the state.
+
+    Their addresses are those that `hidden` lets be written; states and events are brought in line with them.
+    """
+    named = (hidden or Withholding(plan.secrets)).address
+    return tuple(replace(step, address=named(step.address)) for step in (_step(c, before) for c in plan.changing))
 
 
 def _step(change: PlannedChange, before: StateSnapshot) -> Step:
@@ -106,7 +110,9 @@ def _recorded(provider: ProviderConfig, secrets: frozenset[str]) -> RecordedProv
     kept = {
         name: value
         for name, value in provider.settings.items()
-        if (name in _KEPT_SETTINGS or name.startswith("endpoints.")) and value not in secrets and "@" not in value
+        if (name in _KEPT_SETTINGS or name.startswith("endpoints."))
+        and not is_secret(value, secrets)
+        and "@" not in value
     }
     identity = {name for name in provider.settings if name not in kept and _says_who(name)}
     return RecordedProvider(provider.key, provider.source, kept, tuple(sorted(provider.unresolved)), bool(identity))
@@ -223,8 +229,9 @@ class Run:
 
     `read_state` gives the state now and is asked again at each look: a state can change between two. `probe` asks the
     engine itself about a step and an import id, where no list answers. `open_creates` are the addresses of which the
-    engine began a create and did not report its end. `secrets` are the plan's marked values, None once they are gone.
-    `while_waiting` is called between two looks. `read_known` gives the other states that are known: what they hold is
+    engine began a create and did not report its end. `hidden` is what may not be written, `marks_gone` tells that the
+    plan is gone and with it its marked values, `masks_known` whether masked addresses can be told again.
+    `read_known` gives the other states that are known: what they hold is
     nobody's stray.
     """
 
@@ -237,10 +244,11 @@ class Run:
     stream_whole: bool
     read_state: Callable[[], StateSnapshot]
     errored: StateSnapshot | None = None
-    secrets: frozenset[str] | None = None
+    hidden: Withholding = field(default_factory=Withholding)
+    marks_gone: bool = True
+    masks_known: bool = True
     probe: Callable[[Step, str], ImportProbe] | None = None
     open_creates: frozenset[str] = frozenset()
-    while_waiting: Callable[[], None] = lambda: None
     read_known: Callable[[], tuple[StateSnapshot, ...]] = tuple
 
 
@@ -270,7 +278,6 @@ def verify(run: Run, around: Surroundings, patient: bool) -> Verdict:
                 "what is not listed yet may exist all the same (Ctrl-C leaves it unknown)"
             )
         # A moment longer than what is left, so that the last look is after the end of the grace.
-        run.while_waiting()
         if not around.clock.sleep(min(pause, left.total_seconds() + 0.05)):
             return verdict
         pause = min(pause * 2, _LONGEST_PAUSE)
@@ -286,8 +293,8 @@ def _look_once(run: Run, around: Surroundings, asked_at: datetime) -> Verdict:
     keys = _keys(run.steps, run.providers, around)
     listings = Looking(around, keys).result()
     # Read after the listing: a run in flight creates an object before it writes its state.
-    state = run.read_state()
-    known = run.read_known()
+    state = run.read_state().readdressed(run.hidden.address)
+    known = tuple(other.readdressed(run.hidden.address) for other in run.read_known())
     look = Look(
         state=state,
         listings=listings,
@@ -297,10 +304,11 @@ def _look_once(run: Run, around: Surroundings, asked_at: datetime) -> Verdict:
         now=asked_at,
         grace=around.config.consistency_grace,
         stream_whole=run.stream_whole,
-        errored=run.errored,
+        errored=run.errored.readdressed(run.hidden.address) if run.errored else None,
         failures=run.failures,
         open_creates=run.open_creates,
         elsewhere=known,
+        masks_known=run.masks_known,
     )
     placed = [_placed(step, listings) for step in run.steps]
     look = _with_details(look, keys, placed, around)
@@ -310,7 +318,10 @@ def _look_once(run: Run, around: Surroundings, asked_at: datetime) -> Verdict:
     gaps = {f"{one.gap.scope}: {one.gap.reason}" for one in answers if one.gap}
     if unlisted := _unlisted_types(run.steps, around):
         gaps.add(f"{', '.join(unlisted)}: not in the catalogue, so a second object would go unseen")
-    return Verdict(without_secrets(steps, run.secrets), tuple(sorted(gaps)), state)
+    hidden = also_hiding(run.hidden, state, *known)
+    return Verdict(
+        without_secrets(steps, hidden, marks_gone=run.marks_gone), withheld_texts(sorted(gaps), hidden), state
+    )
 
 
 def _unlisted_types(steps: Iterable[Step], around: Surroundings) -> list[str]:
@@ -357,7 +368,7 @@ def _probes(run: Run, steps: Sequence[Step], look: Look, catalog: Catalog) -> Ma
     for step in steps:
         refused = step.outcome is Outcome.UNKNOWN and any(e.kind in _NO_ANSWER for e in step.evidence)
         import_id = desired_import_id(step, catalog)
-        if not refused or look.is_from_elsewhere(step, catalog):
+        if not refused or look.is_from_elsewhere(step, catalog) or is_withheld(step.address):
             continue
         if step.action.creates and import_id and len(found) < _MOST_PROBES:
             found[step.address] = run.probe(step, import_id)
@@ -382,14 +393,35 @@ def _detailed(found: CloudObject, provider: ProviderConfig, around: Surroundings
         return found
 
 
-def without_secrets(steps: Sequence[Step], secrets: frozenset[str] | None) -> tuple[Step, ...]:
-    """The steps as they may be kept: without what carries one of these values; None when the values are not known."""
-    if secrets is not None:
-        return tuple(_without_marked(step, secrets) for step in steps)
+def also_hiding(hidden: Withholding, *states: StateSnapshot) -> Withholding:
+    """What may not be written once these states are known: the providers' own secrets come up in them first."""
+    copies = {
+        name
+        for state in states
+        for held in state.instances
+        for name in (held.identity.values() if hidden.values else ())
+        if hidden.digest(name) in hidden.values
+    }
+    return replace(hidden, secrets=hidden.secrets.union(copies, *(state.secrets for state in states)))
+
+
+def withheld_texts(texts: Sequence[str], hidden: Withholding) -> tuple[str, ...]:
+    """Gaps as they may be written: that something was kept back is said."""
+    return tuple(dict.fromkeys(hidden.text(text, "a place whose name is withheld: not looked at") for text in texts))
+
+
+def without_secrets(steps: Sequence[Step], hidden: Withholding, *, marks_gone: bool = False) -> tuple[Step, ...]:
+    """The steps as they may be kept, without what carries a marked value.
+
+    With `marks_gone` the plan's values are not known, and what may carry one is left out by the attribute that it
+    would stand in; so it is for a step whose marked value nobody knows yet.
+    """
+    kept = [_without_marked(step, hidden) for step in steps]
     withheld: dict[str, set[str]] = {}
-    for step in steps:
-        withheld.setdefault(step.type, set()).update(step.withheld)
-    return tuple(_without_doubtful(step, withheld[step.type]) for step in steps)
+    for step in kept:
+        if marks_gone or step.address in hidden.silent:
+            withheld.setdefault(step.type, set()).update(step.withheld)
+    return tuple(_without_doubtful(step, withheld[step.type]) if step.type in withheld else step for step in kept)
 
 
 def _without_doubtful(step: Step, withheld: Collection[str]) -> Step:
@@ -413,26 +445,46 @@ def _in_the_id(attribute: str) -> bool:
     return not attribute.startswith("tags.")
 
 
-def _without_marked(step: Step, secrets: frozenset[str]) -> Step:
+def _without_marked(step: Step, hidden: Withholding) -> Step:
     """The step without objects and words that carry a marked value: an ARN repeats a name, and nobody marks it."""
 
     def told(item: Evidence) -> Evidence:
-        return replace(item, detail=_UNTOLD) if tells(item) else item
+        return replace(item, detail=hidden.text(item.detail, _UNTOLD))
 
-    def tells(item: Evidence) -> bool:
-        return is_secret(item.detail, secrets)
-
-    def hidden(seen: ObservedObject) -> bool:
-        named = any(text and is_secret(text, secrets) for text in (seen.id, seen.import_id, seen.arn))
-        return named or any(tells(item) for item in seen.evidence)
+    def names_one(seen: ObservedObject) -> bool:
+        told_by = (seen.id, seen.import_id, seen.arn, seen.account, seen.region)
+        named = any(text and hidden.tells(text) for text in told_by)
+        return named or any(hidden.tells(item.detail) for item in seen.evidence)
 
     def unnamed(seen: ObservedObject) -> ObservedObject:
-        tags = {key: value for key, value in seen.tags.items() if not is_secret(value, secrets)}
-        return replace(seen, name=None if seen.name and is_secret(seen.name, secrets) else seen.name, tags=tags)
+        tags = {key: value for key, value in seen.tags.items() if not (hidden.tells(key) or hidden.tells(value))}
+        return replace(seen, name=None if seen.name and hidden.tells(seen.name) else seen.name, tags=tags)
 
-    kept = tuple(unnamed(seen) for seen in step.observed if not hidden(seen))
+    def place(text: str | None) -> str | None:
+        return WITHHELD_PLACE if text and hidden.tells(text) else text
+
+    step = replace(
+        step,
+        desired=_told(step.desired, hidden),
+        before=_told(step.before, hidden),
+        withheld=tuple(sorted({*step.withheld, *_untold(step.desired, hidden), *_untold(step.before, hidden)})),
+        reported_id=None if step.reported_id and hidden.tells(step.reported_id) else step.reported_id,
+        error=hidden.text(step.error, "its words may not be kept") if step.error else step.error,
+        region=place(step.region),
+        account=place(step.account),
+        provider_key=hidden.address(step.provider_key),
+    )
+    kept = tuple(unnamed(seen) for seen in step.observed if not names_one(seen))
     evidence = tuple(told(item) for item in step.evidence)
     if len(kept) < len(step.observed):
         note = Evidence(EvidenceKind.SEVERAL_CANDIDATES, "an object whose name is marked sensitive is not named here")
         evidence = (*evidence, note)
     return replace(step, observed=kept, evidence=evidence)
+
+
+def _told(identity: Mapping[str, str], hidden: Withholding) -> Mapping[str, str]:
+    return {name: value for name, value in identity.items() if not hidden.tells(value)}
+
+
+def _untold(identity: Mapping[str, str], hidden: Withholding) -> set[str]:
+    return {name for name, value in identity.items() if hidden.tells(value)}

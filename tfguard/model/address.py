@@ -51,7 +51,7 @@ def normal_address(typed: str) -> str:
     keys: list[str] = []
 
     def keep(match: re.Match[str]) -> str:
-        keys.append(f"[{int(match[2])}]" if match[2] else f"[{hcl_string(_unescaped(match[1]))}]")
+        keys.append(f"[{int(match[2])}]" if match[2] else f"[{hcl_string(hcl_meaning(match[1]))}]")
         return f"[{len(keys) - 1}]"
 
     bare = re.sub(r"\s+", "", _KEY.sub(keep, typed))
@@ -61,8 +61,8 @@ def normal_address(typed: str) -> str:
     return address[:position] + (rest.removeprefix("resource.") if re.match(r"resource\.[^.\[]+\.", rest) else rest)
 
 
-def _unescaped(written: str) -> str:
-    """What the text of an HCL string literal means."""
+def hcl_meaning(written: str) -> str:
+    """What the text between the quotes of an HCL string literal means."""
 
     def meaning(match: re.Match[str]) -> str:
         code = match[1] or match[2]

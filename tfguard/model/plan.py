@@ -49,6 +49,7 @@ class PlannedChange:
     """One instance that a plan changes. `desired` and `before` hold identity attributes only, never a secret.
 
     `withheld` names the identity attributes that were left out since they carry a value that is marked sensitive.
+    `silent` tells that such a value is not known yet, and that the object's id may repeat it.
     """
 
     address: str
@@ -64,23 +65,25 @@ class PlannedChange:
     previous_address: str | None = None
     region: str | None = None
     withheld: tuple[str, ...] = ()
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A plan as `show -json` gives it, reduced to what tfguard works with.
 
-    `secrets` are the values that the plan marks as sensitive; in memory only, to keep copies of them out of the record.
-    `applyable` is the engine's own word on whether applying changes anything, the state included; None where an engine
-    does not say it (before Terraform 1.8, and OpenTofu). `drifted` tells that objects have changed outside, and
-    `reads` that a data source is left to be read by the apply. `unkept` are the variables whose values no plan keeps
-    (ephemeral ones), so that the apply needs them again.
+    `secrets` are the values that the plan marks as sensitive, `copies` the names that were left out since they carry
+    one; in memory only, to keep them out of the record. `applyable` is the engine's own word on whether applying
+    changes anything, the state included; None where an engine does not say it (before Terraform 1.8, and OpenTofu).
+    `drifted` tells that objects have changed outside, and `reads` that a data source is left to be read by the apply.
+    `unkept` are the variables whose values no plan keeps (ephemeral ones), so that the apply needs them again.
     """
 
     engine_version: str
     changes: tuple[PlannedChange, ...]
     providers: Mapping[str, ProviderConfig] = field(default_factory=dict, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    copies: frozenset[str] = field(default=frozenset(), repr=False)
     changes_outputs: bool = False
     errored: bool = False
     applyable: bool | None = None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,11 @@ class StateSnapshot:
     def at(self, address: str) -> StateInstance | None:
         """The current object at `address`."""
         return next((i for i in self.instances if i.address == address and i.deposed is None), None)
+
+    def readdressed(self, name: Callable[[str], str]) -> StateSnapshot:
+        """The same with every address as `name` gives it."""
+        named = (replace(i, address=name(i.address), provider_key=name(i.provider_key)) for i in self.instances)
+        return replace(self, instances=tuple(named))
 
 
 EMPTY_STATE = StateSnapshot(lineage="", serial=0)

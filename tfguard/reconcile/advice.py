@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tfguard.model.evidence import EvidenceKind
 from tfguard.model.operation import Operation, Outcome, Step
+from tfguard.model.secrets import is_withheld
 
 
 def next_actions(operation: Operation, command: str = "tfguard") -> tuple[str, ...]:
@@ -34,12 +35,13 @@ def _state_option(argv: Sequence[str]) -> str:
 def _for_step(step: Step, command: str, state: str) -> tuple[str, ...]:
     strays = [seen for seen in step.observed if seen.finding_id and not seen.in_state]
     if step.outcome is Outcome.ORPHANED and len(strays) == 1 and len(strays[0].addresses) <= 1 and step.action.creates:
-        return (f"{command} import{state} --orphan {strays[0].finding_id}",)
+        where = " --address ADDRESS" if is_withheld(step.address) else ""
+        return (f"{command} import{state} --orphan {strays[0].finding_id}{where}",)
     if strays:
         return (f"{command} orphans list{state}",)
     if any(item.kind in (EvidenceKind.NOT_LOOKED_FOR, EvidenceKind.SEVERAL_CANDIDATES) for item in step.evidence):
         # No later look will tell more: a person has to, with the engine's own import or with their word.
         address = shlex.quote(step.address)
         confirm = f"{command} recover{state} --confirm-absent {address} --reason TEXT"
-        return (f"{command} import{state} {address} ID", confirm)
+        return (confirm,) if is_withheld(step.address) else (f"{command} import{state} {address} ID", confirm)
     return (f"{command} recover{state}",)

@@ -10,6 +10,7 @@ from tfguard.catalog.loader import Catalog
 from tfguard.model.failure import Failure
 from tfguard.model.inventory import UNKNOWN_REGION, Gap, Listing, Scope
 from tfguard.model.operation import BaselineEntry, Step, StepStatus
+from tfguard.model.secrets import WITHHELD_PLACE
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import ImportProbe
 from tfguard.reconcile.matching import Window
@@ -21,7 +22,7 @@ ListingKey = tuple[str, str, str]
 def listings_for(step: Step, catalog: Catalog) -> tuple[ListingKey, ...]:
     """The listings that a conclusion about this step needs: its own type's, or its parent's where it has none."""
     kind = catalog.get(step.type)
-    if kind is None:
+    if kind is None or step.region == WITHHELD_PLACE:
         return ()
     if kind.list is not None:
         return (listing_key(step),)
@@ -41,6 +42,7 @@ class Look:
     the engine wrote was read; only then does "never started" follow from silence. `quiet_since` is when the engine was
     last seen doing something; the consistency grace counts from it. `open_creates` are the addresses of which the
     engine began a create that it did not report the end of. `elsewhere` are the other states that are known.
+    `masks_known` tells whether masked addresses could be told again, in the state and in the events.
     """
 
     state: StateSnapshot
@@ -56,6 +58,7 @@ class Look:
     probes: Mapping[str, ImportProbe] = field(default_factory=dict)
     open_creates: frozenset[str] = frozenset()
     elsewhere: tuple[StateSnapshot, ...] = ()
+    masks_known: bool = True
 
     @property
     def grace_over(self) -> bool:

@@ -16,6 +16,7 @@ from tfguard.model.failure import FailureKind
 from tfguard.model.inventory import CloudObject, Listing
 from tfguard.model.operation import ObservedObject, Outcome, Step, StepStatus
 from tfguard.model.plan import Action
+from tfguard.model.secrets import is_withheld
 from tfguard.model.state import StateInstance
 from tfguard.reconcile.claims import Claims, observed_match, same_identity
 from tfguard.reconcile.look import Look, listing_key, never_started
@@ -43,11 +44,23 @@ from tfguard.reconcile.removals import (
     still_listed,
 )
 
+MASKED = "a key of its address is withheld, and the folder that could tell which one it is is not here"
+"""Why nothing is known of a step whose address in the record is masked."""
+
 
 def conclude(steps: Sequence[Step], look: Look, catalog: Catalog) -> tuple[Step, ...]:
     """Each step with the outcome that the evidence gives, and the objects that were seen for it."""
     claims = Claims(steps, look, catalog)
-    return tuple(_conclude(step, look, catalog, claims) for step in steps)
+    return tuple(_as_far_as_told(step, _conclude(step, look, catalog, claims), look) for step in steps)
+
+
+def _as_far_as_told(step: Step, concluded: Step, look: Look) -> Step:
+    """What was concluded, unless it rests on a masked address that nobody can tell again: that proves no absence."""
+    seen = concluded.outcome in (Outcome.ORPHANED, Outcome.DUPLICATED)
+    if look.masks_known or seen or not is_withheld(step.address):
+        return concluded
+    evidence = Evidence(EvidenceKind.NOT_LOOKED_FOR, MASKED)
+    return replace(step, outcome=Outcome.UNKNOWN, observed=concluded.observed, evidence=(evidence,))
 
 
 def _conclude(step: Step, look: Look, catalog: Catalog, claims: Claims) -> Step:

@@ -10,7 +10,7 @@ from tfguard.model.event import EngineEvent, EventKind
 from tfguard.model.failure import Failure, FailureKind
 from tfguard.model.operation import JournalEntry, Step, StepStatus
 from tfguard.model.plan import Action
-from tfguard.model.secrets import is_secret
+from tfguard.model.secrets import Withholding
 from tfguard.reconcile.failures import classify
 
 SIGNAL = "signal"
@@ -19,22 +19,30 @@ SIGNAL = "signal"
 _KEPT = (EventKind.APPLY_START, EventKind.APPLY_COMPLETE, EventKind.APPLY_ERRORED, EventKind.CHANGE_SUMMARY)
 
 
-def journal_entry(event: EngineEvent, at: datetime, secrets: frozenset[str] | None) -> JournalEntry | None:
+def journal_entry(event: EngineEvent, at: datetime, hidden: Withholding, *, ids: bool = True) -> JournalEntry | None:
     """What a record keeps of an event; None for an event that changes nothing about a step.
 
-    `secrets` are the plan's marked values: an id that carries one is left out. None means that they are not known, and
-    then no id is kept at all.
+    `hidden` is what may not be written: an id or a word that carries a marked value is left out, and an address is
+    masked as in the steps. Without `ids` the marked values are not known, and then no id is kept at all, nor a word of
+    the provider's.
     """
+    address = hidden.address(event.address) if event.address else event.address
     if event.kind in _KEPT:
         identity = event.id_value
-        if secrets is None or (identity and is_secret(identity, secrets)):
+        if not ids or event.address in hidden.silent or (identity and hidden.tells(identity)):
             identity = None
-        return JournalEntry(at, event.kind.value, event.address, event.action, identity)
+        action = hidden.text(event.action, "") if event.action else event.action
+        return JournalEntry(at, event.kind.value, address, action, identity)
     if event.kind is EventKind.DIAGNOSTIC and event.severity == "error":
         detail = event.raw.get("diagnostic")
         words = detail.get("detail") if isinstance(detail, Mapping) else None
         failure = classify(event.summary or "", words if isinstance(words, str) else "")
-        return JournalEntry(at, event.kind.value, event.address, failure=failure)
+        if not ids and failure.operation:
+            said = f"HTTP {failure.http_status}" if failure.http_status else "no usable reply"
+            failure = replace(failure, detail=f"a call to the provider: {said}")
+        elif hidden.tells(failure.detail) or (failure.operation and hidden.tells(failure.operation)):
+            failure = Failure(failure.kind, "its words may not be kept", http_status=failure.http_status)
+        return JournalEntry(at, event.kind.value, address, failure=failure)
     return None
 
 

@@ -180,7 +180,7 @@ def removals(operation: Operation, steps: Sequence[Step], decided: Mapping[str, 
 
     `decided` are the decisions that were made since the operation began, by finding id.
     """
-    actor = f"{operation.intent.actor.user}@{operation.intent.actor.host}"
+    actor = operation.intent.actor.signature
     at = operation.intent.started_at
     return [
         Disposition(
