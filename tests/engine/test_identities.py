@@ -57,7 +57,8 @@ def test_a_mask_hides_what_lies_at_it_and_below(mask: object, hidden: set[str]) 
         ("hunt", [SECRET], True),
         ("eu", ["eu"], False),
         ("eu-app", ["eu"], True),  # a marked value this short says nothing inside another
-        ("true-app", ["true"], False),
+        ("true-app", ["true"], True),  # a boolean that is marked is nobody's secret
+        ("true", ["true"], True),
         ("", [""], False),
         ("app", [""], True),
     ],

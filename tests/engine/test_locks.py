@@ -109,11 +109,15 @@ def test_where_the_state_cannot_be_opened_nobody_knows_who_holds_it(tmp_path: Pa
     assert (found.process, found.process_known) == (None, False)
 
 
-@pytest.mark.parametrize("content", [None, "", "{", "[]", "{}", "[" * 100_000])
-def test_a_local_lock_without_a_readable_note_is_none(tmp_path: Path, content: str | None) -> None:
-    if content is not None:
-        (tmp_path / ".terraform.tfstate.lock.info").write_text(content)
+def test_without_a_note_there_is_no_local_lock(tmp_path: Path) -> None:
     assert local_lock(tmp_path / "terraform.tfstate") is None
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", "[" * 100_000])
+def test_with_a_note_that_cannot_be_read_nobody_knows_of_a_local_lock(tmp_path: Path, content: str) -> None:
+    (tmp_path / ".terraform.tfstate.lock.info").write_text(content)
+    with pytest.raises(InputError, match="note of a lock"):
+        local_lock(tmp_path / "terraform.tfstate")
 
 
 def test_a_note_that_outlived_its_engine_has_no_process(tmp_path: Path) -> None:

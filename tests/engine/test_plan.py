@@ -103,3 +103,41 @@ def test_a_resource_in_a_module_finds_its_provider_configuration() -> None:
     address = 'module.m["a.b"].aws_iam_role.app["c.d"]'
     (kept,) = plan(change(["create"], address), configuration=configuration).changes
     assert kept.provider_key == "module.m:aws.eu"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"resource_drift": [{"change": {"before": {"a": ["hunter2"]}, "before_sensitive": {"a": [True]}}}]},
+        {"prior_state": {"values": {"root_module": {"resources": [{"values": 1, "sensitive_values": {}}]}}}},
+        {"prior_state": {"values": {"outputs": {"o": {"sensitive": True, "value": {"a": "hunter2"}}}}}},
+        {"planned_values": {"outputs": {"o": {"sensitive": True, "value": "hunter2"}}}},
+        {"output_changes": {"o": {"after": "hunter2", "after_sensitive": True}}},
+        {"some_new_part": [{"deep": {"values": {"a": "hunter2"}, "sensitive_values": {"a": True}}}]},
+        {"configuration": {"root_module": {"variables": {"v": {"sensitive": True, "default": "hunter2"}}}}},
+    ],
+)
+def test_what_any_part_of_the_document_marks_is_a_secret(document: dict[str, object]) -> None:
+    assert ("hunter2" in plan(**document).secrets) is ("hunter2" in json.dumps(document))
+
+
+def test_a_constant_that_a_module_takes_as_a_sensitive_variable_is_a_secret() -> None:
+    inner = {"variables": {"password": {"sensitive": True}, "open": {}}}
+    given = {"password": {"constant_value": "hunter2"}, "open": {"constant_value": "no secret"}}
+    deep = {"module_calls": {"db": {"expressions": given, "module": inner}}}
+    found = plan(configuration={"root_module": {"module_calls": {"outer": {"module": deep}}}})
+    assert found.secrets == {"hunter2"}
+
+
+def test_a_longer_key_of_a_marked_map_is_a_secret_and_a_word_of_a_schema_is_none() -> None:
+    value = {"a-token-of-somebody": "hunter2", "user": "app"}
+    found = plan(change(["create"], after={"x": value}, after_sensitive={"x": True}))
+    assert found.secrets == {"a-token-of-somebody", "hunter2", "app"}
+
+
+def test_an_object_whose_name_is_marked_and_not_known_yet_is_silent() -> None:
+    unknown = {"after": {}, "after_unknown": {"name": True}, "after_sensitive": {"name": True}}
+    (kept,) = plan(change(["create"], **unknown)).changes
+    assert (kept.silent, kept.withheld) == (True, ("name",))
+    (kept,) = plan(change(["create"], after={}, after_unknown={"name": True})).changes
+    assert (kept.silent, kept.withheld) == (False, ())

@@ -104,3 +104,29 @@ def test_a_file_that_is_not_there_is_no_state(tmp_path: Path) -> None:
     assert read_state_file(tmp_path / "none", CATALOG) is EMPTY_STATE
     with pytest.raises(InputError, match="cannot be read"):
         read_state_file(tmp_path, CATALOG)
+
+
+def test_outputs_data_sources_and_values_of_any_type_are_read_for_marks_too() -> None:
+    path = [{"type": "get_attr", "value": "input"}, {"type": "get_attr", "value": "deep"}]
+    dynamic = {"input": {"value": {"deep": ["hunter2-any"]}, "type": ["object", {"deep": ["tuple", ["string"]]}]}}
+    instance = {"attributes": dynamic, "sensitive_attributes": [path]}
+    data = {"attributes": {"input": {"deep": "hunter2-data"}}, "sensitive_attributes": [path]}
+    document = json.loads(state(resource(instances=[instance]), resource(mode="data", instances=[data])))
+    document["outputs"] = {"o": {"value": ["hunter2-out"], "sensitive": True}, "p": {"value": "open"}}
+    found = parse_state(json.dumps(document).encode(), "here", CATALOG)
+    assert found.secrets == {"hunter2-any", "hunter2-data", "hunter2-out"}
+
+
+def test_a_path_without_a_step_marks_the_whole_object() -> None:
+    instance = {"attributes": {"name": "hunter2", "arn": "arn:hunter2"}, "sensitive_attributes": [[]]}
+    found = parse_state(state(resource(instances=[instance])), "here", CATALOG)
+    assert dict(found.instances[0].identity) == {}
+    assert found.secrets == {"hunter2", "arn:hunter2"}
+
+
+def test_an_id_that_is_marked_leaves_no_fingerprint() -> None:
+    path = [{"type": "get_attr", "value": "secret"}]
+    for attributes, kept in (({"id": "x-hunter2", "secret": "hunter2"}, False), ({"id": "i-1", "secret": "s"}, True)):
+        instance = {"attributes": attributes, "sensitive_attributes": [path]}
+        found = parse_state(state(resource(instances=[instance])), "here", CATALOG)
+        assert bool(found.instances[0].fingerprint) is kept

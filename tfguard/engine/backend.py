@@ -27,6 +27,7 @@ _TERRAFORM_BLOCK = re.compile(r"^[ \t]*terraform\s*\{", re.MULTILINE)
 _HEREDOC = re.compile(r"<<-?[ \t]*(\w+)[ \t]*$")
 _BACKEND_BLOCK = re.compile(r'(?:^|[{}\s])(?:backend\s+"(\w+)"\s*\{|(cloud)\s*\{)', re.MULTILINE)
 _CONNECTION_WORDS = re.compile(r"\b(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\]|\\.)*)", re.DOTALL)
+_KIND = re.compile(r"\w+", re.ASCII)
 _CONNECTION_PLACE = ("host", "hostaddr", "port", "dbname")
 _CONNECTION_VARIABLES = {"host": "PGHOST", "port": "PGPORT", "dbname": "PGDATABASE"}
 _LINE_COMMENTS = re.compile(r"(?m)(?:#|//).*$|/\*[\s\S]*?(?:\*/|\Z)")
@@ -143,7 +144,7 @@ def _workspace(data: Path, environ: Mapping[str, str]) -> str:
         return named
     path = data / "environment"
     try:
-        selected = path.read_text("utf-8").strip() or "default"
+        selected = path.read_text("utf-8").strip(" \t\r\n") or "default"
     except (FileNotFoundError, NotADirectoryError):
         return "default"
     except (OSError, UnicodeDecodeError) as error:
@@ -189,7 +190,7 @@ def _backend_file(data: Path) -> tuple[str, dict[str, str]] | None:
         settings = _flat(config, "")
     except (WrongShapeError, RecursionError) as error:
         raise _damaged(path) from error
-    if not kind.isprintable() or not kind or any("\0" in name + value for name, value in settings):
+    if not _KIND.fullmatch(kind) or any("\0" in name + value for name, value in settings):
         raise _damaged(path)
     return kind, dict(settings)  # a new one each time: what the environment tells is added to it
 

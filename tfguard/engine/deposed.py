@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfguard.engine.documents import mapping, sequence, text
+from tfguard.engine.documents import mapping, parse_json, sequence, text
 from tfguard.engine.state import instance_address
 from tfguard.model.plan import Plan
 
@@ -35,7 +34,7 @@ class DeposedKeys:
         if self.state is None:
             return None
         try:
-            document = mapping(json.loads(self.state.read_bytes()))
+            document = mapping(parse_json(self.state.read_bytes()))
         except (OSError, ValueError, RecursionError):
             return None  # it is being written; the note is not worth a second look
         for resource in map(mapping, sequence(document.get("resources"))):

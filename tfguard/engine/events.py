@@ -8,12 +8,12 @@ be cut anywhere, also inside a UTF-8 sequence; types are added in every second r
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
+from tfguard.engine.documents import without_lone_surrogates
 from tfguard.model.event import EMPTY, EngineEvent, EventKind
 
 _NOT_FROM_ENGINE: Final = (EventKind.UNKNOWN, EventKind.PLAIN, EventKind.CUT)
@@ -29,7 +29,6 @@ _PAYLOAD: Final[Mapping[EventKind, str]] = {
     EventKind.RESOURCE_DRIFT: "change",
     EventKind.DIAGNOSTIC: "diagnostic",
 }
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def parse_line(line: bytes) -> EngineEvent:
@@ -143,21 +142,10 @@ def _json_object(text: str) -> Mapping[str, object] | None:
     try:
         value: object = _DECODER.decode(text)
         if "\\ud" in text or "\\uD" in text:
-            value = _without_lone_surrogates(value)
+            value = without_lone_surrogates(value)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
-
-
-def _without_lone_surrogates(value: object) -> object:
-    """A lone surrogate is legal in JSON but cannot be written to any terminal or file: U+FFFD stands for it."""
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, list):
-        return [_without_lone_surrogates(item) for item in value]
-    if isinstance(value, dict):
-        return {_SURROGATE.sub("\ufffd", key): _without_lone_surrogates(item) for key, item in value.items()}
-    return value
 
 
 def _event(raw: Mapping[str, object]) -> EngineEvent:

@@ -9,7 +9,7 @@ from tfguard.model.request import ChangeRequest
 
 _COLOUR = r"(?:\x1b\[[0-9;]*m)*"
 _BLANK = re.compile(_COLOUR)
-_RULE = re.compile(f"{_COLOUR}─*{_COLOUR}")  # nothing is left of it on a terminal without a width
+_RULE = re.compile(f"{_COLOUR}(?:─+{_COLOUR})?")  # nothing is left of it on a terminal without a width
 _START_OF_RULE = re.compile(rf"{_COLOUR}(?:─+{_COLOUR})?(?:\x1b(?:\[[0-9;]*)?)?")
 _SAVED = "Saved the plan to:"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from tfguard.catalog.loader import Catalog
 from tfguard.engine.documents import at_path, masked
@@ -29,3 +29,20 @@ def withheld_of(
         return frozenset()
     present = {path for path in known.attributes if at_path(values, path)}
     return frozenset(present - identity_of(catalog, resource_type, values, mask, secrets).keys())
+
+
+def copies_in(catalog: Catalog, resource_type: str, values: object, secrets: frozenset[str]) -> Iterator[str]:
+    """The allow-listed values that carry a marked one, whether or not they are marked themselves."""
+    kind = catalog.get(resource_type)
+    found = (at_path(values, path) for path in kind.attributes) if kind else ()
+    yield from (value for value in found if value and is_secret(value, secrets))
+
+
+def unseen_of(catalog: Catalog, resource_type: str, mask: object, unknown: object) -> frozenset[str]:
+    """The allow-listed attributes whose values are marked and not known yet."""
+    kind = catalog.get(resource_type)
+    return (
+        frozenset(path for path in kind.attributes if masked(mask, path) and masked(unknown, path))
+        if kind
+        else frozenset()
+    )

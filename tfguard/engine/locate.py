@@ -16,7 +16,7 @@ from tfguard.errors import ExitCode, NoEngineError
 from tfguard.model.engine import EngineInfo
 
 MINIMUM = {"terraform": (1, 5), "tofu": (1, 6)}
-_VERSION = re.compile(r"^(Terraform|OpenTofu) v(\d+)\.(\d+)\.(\d+)(\S*)", re.MULTILINE)
+_VERSION = re.compile(r"^(Terraform|OpenTofu) v(\d{1,9})\.(\d{1,9})\.(\d{1,9})(\S*)", re.MULTILINE)
 _PROVIDER = re.compile(r"^\+ provider (\S+) v(\S+)", re.MULTILINE)
 _NAMES = {"Terraform": "terraform", "OpenTofu": "tofu"}
 
@@ -139,8 +139,16 @@ def read_version(binary: Path, directory: Path) -> InstalledEngine:
         answer = captured(binary, directory, "version", offline=True)
     if answer.exit_code == ExitCode.NO_ENGINE:
         raise NoEngineError(f"{binary} leads back to tfguard", "name the real engine with --engine PATH")
-    match = _VERSION.search(answer.stdout)
-    if answer.exit_code != 0 or match is None:
+    return InstalledEngine(binary, *version_in(answer.stdout if answer.exit_code == 0 else "", binary))
+
+
+def version_in(output: str, binary: Path) -> tuple[EngineInfo, Mapping[str, str]]:
+    """The engine's name and version in the output of `version`, and the providers' versions by their sources.
+
+    Raises `NoEngineError` for one that is too old, and for words that no engine would say; `binary` is named in it.
+    """
+    match = _VERSION.search(output)
+    if match is None:
         raise NoEngineError(
             f"{binary} does not answer `version` as terraform or tofu would", "name another with --engine"
         )
@@ -152,7 +160,7 @@ def read_version(binary: Path, directory: Path) -> InstalledEngine:
             f"{name} {version} at {binary} is too old: tfguard needs {name} {least} or newer (import blocks)",
             "upgrade it, or name a newer one with --engine PATH",
         )
-    return InstalledEngine(binary, EngineInfo(name, version), dict(_PROVIDER.findall(answer.stdout)))
+    return EngineInfo(name, version), dict(_PROVIDER.findall(output))
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
 import struct
@@ -12,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from tfguard.engine.documents import mapping, text
+from tfguard.engine.documents import mapping, parse_json, text
 from tfguard.engine.queries import Answer
 from tfguard.errors import InputError
 from tfguard.model.lock import StateLock
@@ -20,9 +19,9 @@ from tfguard.model.lock import StateLock
 # Takes the lock, finds nothing at this address, and lets go without having written anything.
 PROBE = ("untaint", "-no-color", "-allow-missing", "-lock-timeout=0s", "terraform_data.tfguard_asks_for_the_lock")
 
-_ID = re.compile(r"^\W*ID: +(\S+)$", re.MULTILINE)
+_ID = re.compile(r"^[^\w\n]*ID: +(\S+)$", re.MULTILINE)
 _OTHERS_ID = re.compile(r"already[\s│]+locked:[\s│]*ID=(\S+)")
-_FIELD = re.compile(r"^\W*(Operation|Who|Created): +(\S.*?)\s*$", re.MULTILINE)
+_FIELD = re.compile(r"^[^\w\n]*(Operation|Who|Created): +(\S.*)$", re.MULTILINE)
 # struct flock as 64-bit Linux has it: type, whence, start, length, pid.
 _FLOCK = "hhqqi"
 
@@ -30,15 +29,21 @@ _FLOCK = "hhqqi"
 def local_lock(state: Path) -> StateLock | None:
     """The lock on a local state file, and the process that holds it; None when there is none.
 
-    The engine's note outlives a killed engine, the lock itself does not (docs/facts/terraform.md, section 3).
+    The engine's note outlives a killed engine, the lock itself does not (docs/facts/terraform.md, section 3). Raises
+    `InputError` for a note that cannot be read.
     """
     note = state.with_name(f".{state.name}.lock.info")
     try:
-        info = mapping(json.loads(note.read_bytes()))
+        info = mapping(parse_json(note.read_bytes()))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except (OSError, ValueError, RecursionError):
-        return None
+        info = {}
     if not (name := text(info.get("ID"))):
-        return None
+        raise InputError(
+            f"{note}, the engine's note of a lock, cannot be read or is damaged",
+            "delete it once nobody works on this state; with -force the ID goes to the engine all the same",
+        )
     process, known = _holder(state)
     return StateLock(
         id=name,
@@ -87,7 +92,7 @@ def met_lock(query: Callable[..., Answer]) -> StateLock | None:
             f"whether the state is locked cannot be told: {answer.reason}",
             "mend that first; with -force the ID goes to the engine all the same",
         )
-    fields = dict(_FIELD.findall(answer.stderr))
+    fields = {name: value.rstrip() for name, value in _FIELD.findall(answer.stderr)}
     return StateLock(found[1], fields.get("Operation"), fields.get("Who"), _time(fields.get("Created", "")))
 
 

@@ -27,15 +27,15 @@ _FIRST_WORDS: Final = (
     "Planning failed.",
 )
 _BEGIN: Final = re.compile(f"^{_COLOUR}(?:{'|'.join(map(re.escape, _FIRST_WORDS))})", re.MULTILINE)
-_NOTHING: Final = re.compile(rf"{_COLOUR}\n?{_COLOUR}Planning failed\.[^\n]*\n{_COLOUR}\n{_COLOUR}")
+_NOTHING: Final = re.compile(rf"{_COLOUR}(?:\n{_COLOUR})?Planning failed\.[^\n]*\n{_COLOUR}\n{_COLOUR}")
 
 _PLAIN_WARNING: Final = re.compile(r"^\nWarning: ", re.MULTILINE)
 _FRAMED_WARNING: Final = re.compile(r"\x1b\[33m╷\x1b\[0m\x1b\[0m\n")
 _FRAME_END: Final = "\x1b[33m╵\x1b[0m\x1b[0m\n"
 _FRAME: Final = "\x1b[33m│\x1b[0m \x1b[0m"
 _TITLE: Final = "Warning: "
-_NOTE: Final = re.compile(r"(?:\A|(?<=\n)\n)\(and (one|\d+) more similar warnings? elsewhere\)\n\Z")
-_PLACE: Final = re.compile(r"(?:  with .*\n)?  on (.+) line (\d+)(?:, in (.*))?:\n")
+_NOTE: Final = re.compile(r"(?:\A|(?<=\n)\n)\(and (one|\d{1,9}) more similar warnings? elsewhere\)\n\Z")
+_PLACE: Final = re.compile(r"(?:  with .*\n)?  on (.+) line (\d{1,9})(?:, in (.*))?:\n")
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ def _framed_warnings(text: str) -> list[Diagnostic]:
     *blocks, rest = text.split(_FRAME_END)
     found: list[Diagnostic] = []
     for block in blocks:
-        top, *lines = block.splitlines(keepends=True)
+        top, *lines = block.splitlines(keepends=True) or [""]
         if not _FRAMED_WARNING.fullmatch(top) or not all(line.startswith(_FRAME) for line in lines):
             return []
         found.append(_warning("".join(line.removeprefix(_FRAME) for line in lines)))

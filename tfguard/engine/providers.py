@@ -6,14 +6,13 @@ to be one variable and nothing else is that variable; every other one is not res
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from tfguard.engine.configuration import configuration_files
-from tfguard.engine.documents import Json, mapping, scalar, sequence, text
+from tfguard.engine.documents import Json, everything_in, mapping, parse_json, scalar, sequence, text
 from tfguard.model.engine import EngineInfo
 from tfguard.model.plan import ProviderConfig
 
@@ -39,7 +38,7 @@ def literal_settings(directory: Path, engine: EngineInfo | None = None) -> Liter
     for path in configuration_files(directory, engine):
         with suppress(OSError, ValueError, RecursionError):
             content = path.read_text(errors="replace")
-            for name, value, alone in _in_json(json.loads(content)) if path.suffix == ".json" else _in_hcl(content):
+            for name, value, alone in _in_json(parse_json(content)) if path.suffix == ".json" else _in_hcl(content):
                 mentioned = {(name, variable) for variable in _MENTIONED.findall(value)}
                 (plain if alone else larger).update(mentioned)
     return plain - larger
@@ -78,16 +77,40 @@ def provider_configs(document: Json, literal: Literal) -> Mapping[str, ProviderC
 
 def provider_keys(document: Json) -> Mapping[str, str]:
     """The provider configuration key of each resource in the configuration, by its address without instance keys."""
-    root = mapping(mapping(document.get("configuration")).get("root_module"))
-    return dict(_keys(root, ""))
+    return {address: text(resource.get("provider_config_key")) for address, resource in _resources(document)}
+
+
+def configured_attributes(document: Json) -> Mapping[str, frozenset[str]]:
+    """The attributes that the configuration gives each resource, by its address without instance keys."""
+    return {address: frozenset(mapping(resource.get("expressions"))) for address, resource in _resources(document)}
+
+
+def _resources(document: Json) -> Iterator[tuple[str, Json]]:
+    return _of_module(mapping(mapping(document.get("configuration")).get("root_module")), "")
 
 
 def sensitive_variables(document: Json) -> frozenset[str]:
-    """The values of the root variables that are declared sensitive: a plan's `variables` carries no marker itself."""
-    declared = mapping(mapping(mapping(document.get("configuration")).get("root_module")).get("variables"))
-    names = [name for name, block in declared.items() if mapping(block).get("sensitive") is True]
+    """The values of variables that are declared sensitive: a plan's `variables` carries no marker itself.
+
+    Of a module's variables the constants are known; what else they are given shows in the resources, marked there.
+    """
+    root = mapping(mapping(document.get("configuration")).get("root_module"))
     values = mapping(document.get("variables"))
-    return frozenset(found for name in names for found in _flat_values(mapping(values.get(name)).get("value")))
+    found = {text for name in _sensitive(root) for text in everything_in(mapping(values.get(name)).get("value"))}
+    return frozenset(found.union(_given_to_modules(root)))
+
+
+def _sensitive(module: Json) -> list[str]:
+    declared = mapping(module.get("variables"))
+    return [name for name, block in declared.items() if mapping(block).get("sensitive") is True]
+
+
+def _given_to_modules(module: Json) -> Iterator[str]:
+    for call in map(mapping, mapping(module.get("module_calls")).values()):
+        inner, given = mapping(call.get("module")), mapping(call.get("expressions"))
+        for name in _sensitive(inner):
+            yield from everything_in(mapping(given.get(name)).get("constant_value"))
+        yield from _given_to_modules(inner)
 
 
 def unkept_variables(document: Json) -> frozenset[str]:
@@ -96,23 +119,11 @@ def unkept_variables(document: Json) -> frozenset[str]:
     return frozenset(declared.keys() - mapping(document.get("variables")).keys())
 
 
-def _flat_values(value: object) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _flat_values(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _flat_values(inner)
-    elif (found := scalar(value)) is not None:
-        yield found
-
-
-def _keys(module: Json, prefix: str) -> Iterator[tuple[str, str]]:
-    for item in sequence(module.get("resources")):
-        resource = mapping(item)
-        yield prefix + text(resource.get("address")), text(resource.get("provider_config_key"))
+def _of_module(module: Json, prefix: str) -> Iterator[tuple[str, Json]]:
+    for resource in map(mapping, sequence(module.get("resources"))):
+        yield prefix + text(resource.get("address")), resource
     for name, call in mapping(module.get("module_calls")).items():
-        yield from _keys(mapping(mapping(call).get("module")), f"{prefix}module.{name}.")
+        yield from _of_module(mapping(mapping(call).get("module")), f"{prefix}module.{name}.")
 
 
 def _variables(document: Json) -> Mapping[str, str]:

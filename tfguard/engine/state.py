@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from tfguard.catalog.loader import Catalog
-from tfguard.engine.documents import Json, mapping, masked_values, scalar, sequence, text
+from tfguard.engine.documents import (
+    Json,
+    WrongShapeError,
+    everything_in,
+    is_managed,
+    mapping,
+    marked_values,
+    masked,
+    objects,
+    optional_object,
+    optional_text,
+    parse_json,
+    scalar,
+    sequence,
+    text,
+)
 from tfguard.engine.identities import identity_of, withheld_of
 from tfguard.errors import EmptyStateError, EncryptedStateError, InputError
 from tfguard.model.address import hcl_string
+from tfguard.model.secrets import is_secret
 from tfguard.model.state import EMPTY_STATE, StateInstance, StateSnapshot
 
+# An attribute that may be of any type is stored as its value beside that type.
+_OF_ANY_TYPE = {"value", "type"}
 _PROVIDER = re.compile(r'^(?:(module\..*)\.)?provider\["([^"]+)"\](?:\.(.+))?$')
 
 
@@ -28,22 +45,22 @@ def parse_state(data: bytes, where: str, catalog: Catalog) -> StateSnapshot:
     document = _document(data, where)
     if _is_encrypted(document):
         raise EncryptedStateError(*_unreadable_texts(where, "it is encrypted"))
-    if document.get("version") != 4:
-        raise _unreadable(where, f"it has version {scalar(document.get('version'))}, not 4")
-    instances = [
-        (resource, mapping(instance))
-        for resource in map(mapping, sequence(document.get("resources")))
-        if resource.get("mode") == "managed"
-        for instance in sequence(resource.get("instances"))
-    ]
-    secrets = frozenset(value for _, instance in instances for value in _marked_values(instance))
-    return StateSnapshot(
-        lineage=text(document.get("lineage")),
-        serial=_serial(document),
-        instances=tuple(_instance(resource, instance, catalog) for resource, instance in instances),
-        outputs=tuple(sorted(mapping(document.get("outputs")))),
-        secrets=secrets,
-    )
+    version = document.get("version")
+    if version != 4 or isinstance(version, bool):
+        told = f"version {version}, not 4" if isinstance(version, int) else "no version"
+        raise _unreadable(where, f"it has {told}")
+    try:
+        instances = list(_managed_instances(document))
+        secrets = frozenset(_secrets(document))
+        return StateSnapshot(
+            lineage=_lineage(document),
+            serial=_serial(document),
+            instances=tuple(_instance(resource, instance, catalog, secrets) for resource, instance in instances),
+            outputs=tuple(sorted(optional_object(document, "outputs"))),
+            secrets=secrets,
+        )
+    except (WrongShapeError, RecursionError) as error:
+        raise _unreadable(where, _why(error)) from error
 
 
 def parse_shown_state(shown: str, envelope: StateSnapshot, where: str, catalog: Catalog) -> StateSnapshot:
@@ -55,17 +72,18 @@ def parse_shown_state(shown: str, envelope: StateSnapshot, where: str, catalog: 
     document = _document(shown.encode(), where)
     if "format_version" not in document or "resource_changes" in document:
         raise _unreadable(where, "`show -json` printed no state")
-    values = mapping(document.get("values"))
-    resources = [one for one in _shown_resources(mapping(values.get("root_module"))) if one.get("mode") == "managed"]
-    secrets = frozenset(
-        value for one in resources for value in masked_values(one.get("values"), one.get("sensitive_values"))
-    )
-    return replace(
-        envelope,
-        instances=tuple(_shown_instance(resource, catalog) for resource in resources),
-        outputs=tuple(sorted(mapping(values.get("outputs")))),
-        secrets=secrets,
-    )
+    try:
+        values = optional_object(document, "values")
+        resources = [one for one in _shown_resources(optional_object(values, "root_module")) if is_managed(one)]
+        secrets = frozenset(marked_values(values))
+        return replace(
+            envelope,
+            instances=tuple(_shown_instance(resource, catalog, secrets) for resource in resources),
+            outputs=tuple(sorted(optional_object(values, "outputs"))),
+            secrets=secrets,
+        )
+    except (WrongShapeError, RecursionError) as error:
+        raise _unreadable(where, _why(error)) from error
 
 
 def read_state_file(path: Path, catalog: Catalog) -> StateSnapshot:
@@ -79,7 +97,10 @@ def read_envelope(path: Path, catalog: Catalog) -> StateSnapshot:
     data = _bytes(path)
     if data is None or not _is_encrypted(document := _document(data, str(path))):
         return read_state_file(path, catalog)
-    return StateSnapshot(text(document.get("lineage")), _serial(document))
+    try:
+        return StateSnapshot(_lineage(document), _serial(document))
+    except WrongShapeError as error:
+        raise _unreadable(str(path), _why(error)) from error
 
 
 def is_encrypted(path: Path) -> bool:
@@ -102,18 +123,61 @@ def _document(data: bytes, where: str) -> Json:
         what, advice = _unreadable_texts(where, "it is empty: an interrupted write leaves 0 bytes")
         raise EmptyStateError(what, f"{advice}. If this stack was never applied, delete the empty file")
     try:
-        return mapping(json.loads(data))
+        document = parse_json(data)
     except (ValueError, RecursionError) as error:
         raise _unreadable(where, "it is cut or not JSON") from error
+    if not isinstance(document, Mapping):
+        raise _unreadable(where, "it is no JSON object")
+    return document
 
 
 def _is_encrypted(document: Json) -> bool:
     return "encrypted_data" in document
 
 
+def _lineage(document: Json) -> str:
+    return optional_text(document, "lineage")
+
+
 def _serial(document: Json) -> int:
-    serial = document.get("serial")
-    return serial if isinstance(serial, int) else 0
+    serial = document.get("serial", 0)
+    if not isinstance(serial, int) or isinstance(serial, bool):
+        raise WrongShapeError("serial")
+    return serial
+
+
+def _managed_instances(document: Json) -> Iterator[tuple[Json, Json]]:
+    """Every instance of a managed resource in a state document, with its resource.
+
+    Raises `WrongShapeError`: an object that is passed over is one that nobody would look for.
+    """
+    for resource in objects(document, "resources"):
+        if not is_managed(resource):
+            continue
+        if not (text(resource.get("type")) and text(resource.get("name"))):
+            raise WrongShapeError("type or name of a resource")
+        optional_text(resource, "module")
+        for instance in objects(resource, "instances"):
+            _check_instance(instance)
+            yield resource, instance
+
+
+def _check_instance(instance: Json) -> None:
+    key = instance.get("index_key")
+    if isinstance(key, bool) or not isinstance(key, int | str | None):
+        raise WrongShapeError("index_key")
+    optional_text(instance, "deposed")
+    optional_text(instance, "status")
+    optional_object(instance, "attributes")
+    paths = instance.get("sensitive_attributes")
+    if not isinstance(paths, list | None) or not all(isinstance(path, list) for path in paths or ()):
+        raise WrongShapeError("sensitive_attributes")
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, WrongShapeError):
+        return f"its {error.part} is not what a state has there"
+    return "it is nested too deeply"
 
 
 def _unreadable(where: str, why: str) -> InputError:
@@ -127,35 +191,45 @@ def _unreadable_texts(where: str, why: str) -> tuple[str, str]:
     )
 
 
-def _fingerprint(resource_type: str, attributes: object) -> str:
+def _fingerprint(resource_type: str, attributes: object, mask: object, secrets: frozenset[str]) -> str:
+    """None of an id that is marked, or that repeats a marked value: a short one can be found by trying."""
     name = scalar(mapping(attributes).get("id"))
-    return hashlib.sha256(f"{resource_type}\0{name}".encode()).hexdigest()[:16] if name else ""
+    if not name or masked(mask, "id") or is_secret(name, secrets):
+        return ""
+    return hashlib.sha256(f"{resource_type}\0{name}".encode()).hexdigest()[:16]
 
 
-def _marked_values(instance: Json) -> Iterator[str]:
-    """The values that `sensitive_attributes` marks: a copy of one can stand in an ARN, which nobody marks."""
-    for path in sequence(instance.get("sensitive_attributes")):
-        value = instance.get("attributes")
-        for step in map(mapping, sequence(path)):
-            name = step.get("value")
-            key = mapping(name).get("value") if isinstance(name, Mapping) else name
-            value = _inside(value, key)
-        yield from masked_values(value, True)
+def _secrets(document: Json) -> Iterator[str]:
+    """Every value that a state marks, of data sources and outputs too: a copy can stand in an ARN that nobody marks."""
+    yield from marked_values(document.get("outputs"))
+    for resource in map(mapping, sequence(document.get("resources"))):
+        for instance in map(mapping, sequence(resource.get("instances"))):
+            for path in sequence(instance.get("sensitive_attributes")):
+                yield from everything_in(_at(instance.get("attributes"), path))
+
+
+def _at(value: object, path: object) -> object:
+    """What a path of `sensitive_attributes` leads to."""
+    for step in map(mapping, sequence(path)):
+        name = step.get("value")
+        key = mapping(name).get("value") if isinstance(name, Mapping) else name
+        value = _inside(value, key)
+    return value
 
 
 def _inside(value: object, key: object) -> object:
+    if isinstance(value, Mapping) and value.keys() == _OF_ANY_TYPE and key not in _OF_ANY_TYPE:
+        value = value["value"]
     if isinstance(key, int):
         items = sequence(value)
         return items[key] if 0 <= key < len(items) else None
     return mapping(value).get(text(key))
 
 
-def _instance(resource: Json, instance: Json, catalog: Catalog) -> StateInstance:
+def _instance(resource: Json, instance: Json, catalog: Catalog, secrets: frozenset[str]) -> StateInstance:
     resource_type, attributes = text(resource.get("type")), instance.get("attributes")
     source, configuration = provider_key(text(resource.get("provider")))
-    mask: dict[str, object] = {}
-    for path in sequence(instance.get("sensitive_attributes")):
-        _mark(mask, path)
+    mask = _mask(instance)
     return StateInstance(
         address=instance_address(resource, instance.get("index_key")),
         type=resource_type,
@@ -165,18 +239,22 @@ def _instance(resource: Json, instance: Json, catalog: Catalog) -> StateInstance
         tainted=instance.get("status") == "tainted",
         deposed=text(instance.get("deposed")) or None,
         withheld=tuple(sorted(withheld_of(catalog, resource_type, attributes, mask, frozenset()))),
-        fingerprint=_fingerprint(resource_type, attributes),
+        fingerprint=_fingerprint(resource_type, attributes, mask, secrets),
     )
 
 
 def _shown_resources(module: Json) -> Iterator[Json]:
     """Every resource of a module and of those in it, each an instance with an address of its own."""
-    yield from map(mapping, sequence(module.get("resources")))
-    for inner in sequence(module.get("child_modules")):
-        yield from _shown_resources(mapping(inner))
+    for resource in objects(module, "resources", optional=True):
+        if not (text(resource.get("address")) and text(resource.get("type"))):
+            raise WrongShapeError("address or type of a resource")
+        optional_text(resource, "deposed_key")
+        yield resource
+    for inner in objects(module, "child_modules", optional=True):
+        yield from _shown_resources(inner)
 
 
-def _shown_instance(resource: Json, catalog: Catalog) -> StateInstance:
+def _shown_instance(resource: Json, catalog: Catalog, secrets: frozenset[str]) -> StateInstance:
     resource_type, mask = text(resource.get("type")), resource.get("sensitive_values")
     values = resource.get("values")
     return StateInstance(
@@ -187,21 +265,24 @@ def _shown_instance(resource: Json, catalog: Catalog) -> StateInstance:
         tainted=resource.get("tainted") is True,
         deposed=text(resource.get("deposed_key")) or None,
         withheld=tuple(sorted(withheld_of(catalog, resource_type, values, mask, frozenset()))),
-        fingerprint=_fingerprint(resource_type, values),
+        fingerprint=_fingerprint(resource_type, values, mask, secrets),
     )
 
 
-def _mark(mask: dict[str, object], path: object) -> None:
-    """Add one path of `sensitive_attributes`, a list of steps, to a mask; only its first step matters here.
+def _mask(instance: Json) -> object:
+    """The paths of `sensitive_attributes`, lists of steps, as a mask; only the first step of each matters here.
 
-    Hiding the whole top-level attribute is coarser than the path and can never show too much.
+    Hiding the whole top-level attribute is coarser than the path and can never show too much. A path without a step
+    marks everything.
     """
-    steps = sequence(path)
-    if steps:
-        first = mapping(steps[0])
-        name = scalar(first.get("value")) or scalar(steps[0])
-        if name:
+    mask: dict[str, object] = {}
+    for path in sequence(instance.get("sensitive_attributes")):
+        steps = sequence(path)
+        if not steps:
+            return True
+        if name := scalar(mapping(steps[0]).get("value")) or scalar(steps[0]):
             mask[name] = True
+    return mask
 
 
 def instance_address(resource: Json, index_key: object) -> str:

@@ -27,9 +27,19 @@ from tfguard.inventory import aws_settings as settings_of
 Client = Any
 """A client of botocore, which makes its methods at run time."""
 
-CALL_ERRORS = (BotoCoreError, ClientError, ResponseParserError, ValueError, OSError)
+CALL_ERRORS = (
+    BotoCoreError,
+    ClientError,
+    ResponseParserError,
+    ValueError,
+    OSError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+)
 """What the SDK can raise: its own, the service's refusal, an answer that is none (a proxy's page, a date that is no
-date), and files that cannot be read."""
+date), files that cannot be read, and whatever its parsers meet in an answer of another shape, which they trust."""
 
 # An endpoint that nobody answers on must not hold a pipeline up: with these a list call gives up within 20 seconds,
 # the question for the account included, while one that is throttled gets its five attempts.

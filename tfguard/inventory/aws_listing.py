@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Event
@@ -25,6 +25,7 @@ from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Gap, Listing, S
 from tfguard.model.plan import ProviderConfig
 
 _PARALLEL_CALLS = 8
+_MOST_PAGES = 10_000
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,9 @@ class AwsLister:
         except _NoPlaceError as problem:
             return _listing(entry, problem.scope, (), problem.reason)
         items, failure = _list_items(entry, place)
-        failures = "; ".join(dict.fromkeys(reason for reason in (place.doubt, failure) if reason))
-        return _listing(entry, place.scope, tuple(_objects(entry, items, place)), failures)
+        objects, nameless = _objects(entry, items, place)
+        failures = "; ".join(dict.fromkeys(reason for reason in (place.doubt, failure, nameless) if reason))
+        return _listing(entry, place.scope, objects, failures)
 
     def place(self, entry: ResourceType, provider: ProviderConfig, region: str | None) -> Scope | None:
         """Where `list` would look; None where that cannot be told."""
@@ -119,11 +121,19 @@ def _listing(entry: ResourceType, scope: Scope, objects: tuple[CloudObject, ...]
     return Listing(entry.type, scope, objects, gap)
 
 
-def _objects(entry: ResourceType, items: list[object], place: _Place) -> Iterator[CloudObject]:
+def _objects(entry: ResourceType, items: list[object], place: _Place) -> tuple[tuple[CloudObject, ...], str | None]:
+    """The objects that the items describe, and why they are not all: what has no id is something all the same."""
+    found: list[CloudObject] = []
+    nameless = 0
     for item in items:
-        found = to_object(entry, item, place.scope, place.partition)
-        if found is not None and not (entry.gone and holds(entry.gone, item)):
-            yield found
+        if entry.gone and holds(entry.gone, item):
+            continue
+        one = to_object(entry, item, place.scope, place.partition)
+        if one is None:
+            nameless += 1
+        else:
+            found.append(one)
+    return tuple(found), f"{nameless} of {len(items)} objects came without an id" if nameless else None
 
 
 def _list_items(entry: ResourceType, place: _Place) -> tuple[list[object], str | None]:
@@ -149,18 +159,45 @@ def _pages(call: ListCall, client: Client) -> Iterator[object]:
         yield getattr(client, call.operation)(**call.arguments)
         return
     size = {"PageSize": call.page_size} if call.page_size else {}
-    yield from client.get_paginator(call.operation).paginate(**call.arguments, PaginationConfig=size)
+    pages = client.get_paginator(call.operation).paginate(**call.arguments, PaginationConfig=size)
+    seen: set[int] = set()
+    for number, page in enumerate(pages):
+        # The SDK notices a token that comes twice in a row, and none that comes back later.
+        content = hash(repr(page) if not isinstance(page, dict) else repr(_without_metadata(page)))
+        if content in seen or number >= _MOST_PAGES:
+            raise UnreadableAnswerError(f"{call.operation} has pages without an end")
+        seen.add(content)
+        yield page
 
 
-def _items_in(call: ListCall, page: object) -> Sequence[object]:
+def _without_metadata(page: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in page.items() if name != "ResponseMetadata"}
+
+
+def _items_in(call: ListCall, page: object) -> list[object]:
     """The items of a page. A service may leave the list out when it is empty, but then names its request: without
     either, something else answered (a proxy's sign-in page), and nothing is known about what exists."""
-    found = look_up(call.result, page)
-    if isinstance(found, list):
-        return found
-    if not holds("ResponseMetadata.RequestId", page):
+    outermost, *inner = call.result.removesuffix("[]").split("[].")
+    found = _at(page, outermost)
+    if found is None and holds("ResponseMetadata.RequestId", page):
+        return []
+    items = _checked(found, call)
+    for name in inner:
+        items = [item for holder in items for item in _checked(_at(holder, name), call)]
+    return items
+
+
+def _at(holder: object, path: str) -> object:
+    for name in path.split("."):
+        holder = holder.get(name) if isinstance(holder, dict) else None
+    return holder
+
+
+def _checked(found: object, call: ListCall) -> list[object]:
+    """A list, and nothing else: what an expression cannot follow may hold anything."""
+    if not isinstance(found, list):
         raise UnreadableAnswerError(call.operation)
-    return ()
+    return found
 
 
 class _Describer:
@@ -178,12 +215,14 @@ class _Describer:
         """The item with what its own call tells; as it was when that failed; None when it is gone by now."""
         bare = to_object(self._entry, item, self._place.scope, self._place.partition)
         if bare is None:
-            return None
+            return item  # without an id nobody can ask about it; `_objects` tells that it is there
         if self._silent.is_set():
             return self._failed(item, f"not asked {self._api_name}")
         try:
             answer = _call(self._place, self._call.operation, self._call.arguments, bare)
             return _merged(item, look_up(self._call.result, answer))
+        except KeyError as error:  # a template names what this item does not have
+            return self._failed(item, f"no {error.args[0]} for {self._api_name}")
         except CALL_ERRORS as error:
             if is_not_found(error):
                 return None

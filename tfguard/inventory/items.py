@@ -122,19 +122,22 @@ def to_tags(answered: object) -> Mapping[str, str]:
 def to_time(answered: object) -> datetime | None:
     """A time in UTC from a datetime, or from seconds or milliseconds since 1970 as number or text."""
     match answered:
-        case datetime():
-            return answered.astimezone(UTC)
         case bool():
             return None
-        case int() | float():
-            return datetime.fromtimestamp(answered / 1000 if answered > _MILLISECONDS else answered, UTC)
-        case str():
+        case datetime() | int() | float() | str():
             try:
-                return to_time(float(answered))
-            except ValueError:
+                return _time_of(answered)
+            except (ValueError, OverflowError, OSError):
                 return None
         case _:
             return None
+
+
+def _time_of(answered: datetime | int | float | str) -> datetime:
+    if isinstance(answered, datetime):
+        return answered.astimezone(UTC)
+    seconds = float(answered)
+    return datetime.fromtimestamp(seconds / 1000 if seconds > _MILLISECONDS else seconds, UTC)
 
 
 def _pair(tag: Mapping[str, object]) -> tuple[str, str]:

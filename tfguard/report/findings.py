@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tfguard.model.address import import_block
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import Coverage
+from tfguard.model.secrets import is_withheld
 from tfguard.report.operation import SETTLE_DUPLICATE
 from tfguard.report.paint import Paint
 
@@ -82,13 +83,15 @@ def _markdown(value: str) -> str:
 def import_blocks(findings: Sequence[Finding]) -> str:
     """Import blocks for the findings that may be imported and that nothing else claims the address of.
 
-    A second object for one address is never among them: a person has to choose (rule 11).
+    A second object for one address is never among them: a person has to choose (rule 11). Nor is one whose address
+    is masked.
     """
     addresses = Counter(finding.address for finding in findings if not finding.disposition)
     return "\n".join(
         import_block(finding.address, finding.object.import_id)
         for finding in findings
         if finding.address and finding.object and "import" in finding.actions and addresses[finding.address] == 1
+        if not is_withheld(finding.address)
     )
 
 
