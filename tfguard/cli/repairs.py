@@ -19,6 +19,7 @@ from tfguard.errors import NotInitialisedError
 from tfguard.flows.repair import repair
 from tfguard.flows.unlock import unlock
 from tfguard.model.request import REPAIRS, Effect, RepairRequest
+from tfguard.model.secrets import is_withheld
 from tfguard.reconcile.repairs import removed_alive
 
 _HELP = "\n\n".join(
@@ -78,6 +79,8 @@ def _recorded(invocation: Invocation, request: RepairRequest, argv: tuple[str, .
         for step in removed_alive(run.operation.steps if run.operation else ()):
             seen = step.observed[0]
             context.console.say(f"{step.address} left the state and still exists: {seen.import_id} ({seen.finding_id})")
+            if is_withheld(step.address):
+                continue
             back = f"{invocation.command} import {shlex.quote(step.address)} {shlex.quote(seen.import_id)}"
             context.console.say(f"  to take it back: {back}")
         report(context, run, invocation)
