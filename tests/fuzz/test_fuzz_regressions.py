@@ -118,6 +118,7 @@ def test_a_combination_of_actions_that_is_not_known_still_creates(actions: list[
         '{"backend": {"type": "s3", "config": 5}}',
         '{"backend": {"type": "s3", "config": {"bucket": [], "key": "k"}}}',
         '{"backend": {"type": "local", "config": {"path": {}}}}',
+        '{"backend": {"type": "gcs", "config": {"bucket": "a\\nb"}}}',
         '{"backend": {"type": "local", "config": {"path": "a\\u0000b"}}}',
     ],
 )

@@ -27,7 +27,7 @@ _TERRAFORM_BLOCK = re.compile(r"^[ \t]*terraform\s*\{", re.MULTILINE)
 _HEREDOC = re.compile(r"<<-?[ \t]*(\w+)[ \t]*$")
 _BACKEND_BLOCK = re.compile(r'(?:^|[{}\s])(?:backend\s+"(\w+)"\s*\{|(cloud)\s*\{)', re.MULTILINE)
 _CONNECTION_WORDS = re.compile(r"\b(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\]|\\.)*)", re.DOTALL)
-_KIND = re.compile(r"\w+", re.ASCII)
+_KIND = re.compile(r"[\w-]+", re.ASCII)
 _CONNECTION_PLACE = ("host", "hostaddr", "port", "dbname")
 _CONNECTION_VARIABLES = {"host": "PGHOST", "port": "PGPORT", "dbname": "PGDATABASE"}
 _LINE_COMMENTS = re.compile(r"(?m)(?:#|//).*$|/\*[\s\S]*?(?:\*/|\Z)")
@@ -184,15 +184,19 @@ def _backend_file(data: Path) -> tuple[str, dict[str, str]] | None:
             return None
         kind = optional_text(backend, "type")
         config = optional_object(backend, "config")
-        for name in _NAMING.get(kind, _NAMING_ANY):
-            if not name.startswith("workspaces."):
+        naming = _NAMING.get(kind, _NAMING_ANY)
+        for name in naming:
+            if "." not in name:
                 optional_text(config, name)
-        settings = _flat(config, "")
+        settings = dict(_flat(config, ""))
     except (WrongShapeError, RecursionError) as error:
         raise _damaged(path) from error
-    if not _KIND.fullmatch(kind) or any("\0" in name + value for name, value in settings):
+    # The place is named in what tfguard says; a connection string is never shown whole.
+    shown = [settings.get(name, "") for name in naming if name != "conn_str"]
+    sound = all("\0" not in name + value for name, value in settings.items())
+    if not (sound and _KIND.fullmatch(kind) and all(map(str.isprintable, shown))):
         raise _damaged(path)
-    return kind, dict(settings)  # a new one each time: what the environment tells is added to it
+    return kind, settings
 
 
 def _damaged(path: Path) -> InputError:
