@@ -87,6 +87,7 @@ def test_a_settled_operation_whose_outcome_is_damaged_is_told_to_be_open_again(
     store.replace(f"operations/{name}/outcome.json", b"{", blob.version)
     records = records_in(store, clock)
     assert records.set_damage_aside(name, Heard())
+    records.outcome_lost(name)
     records.reopen(name)
     records.finish(result(name, clock.now(), Outcome.RECORDED), None)
     assert trail(records_in(store), name) == [

@@ -9,7 +9,8 @@ import pytest
 from test_records import FixedClock, Heard, OneHost, intent, result
 
 from tfguard.errors import CorruptRecordError
-from tfguard.flows.records import HEAD, Records
+from tfguard.flows.heads import HEAD
+from tfguard.flows.records import Records
 from tfguard.model.operation import Head, Outcome
 from tfguard.stores.local import LocalStore
 

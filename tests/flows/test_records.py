@@ -11,8 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from tfguard.errors import ConflictError, CorruptRecordError, NewerRecordError, OpenOperationError, OperationAliveError
-from tfguard.flows.records import HEAD, LEDGER, Records
+from tfguard.errors import (
+    ConflictError,
+    CorruptRecordError,
+    NewerRecordError,
+    OpenOperationError,
+    OperationAliveError,
+    RecordError,
+)
+from tfguard.flows.heads import HEAD
+from tfguard.flows.records import LEDGER, Records
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.lease import Lease, Liveness, ProcessIdentity
 from tfguard.model.operation import (
@@ -381,3 +389,68 @@ def test_a_holder_whose_lease_was_given_up_meanwhile_takes_it_again(store: Local
     assert records.renew("01A", ProcessIdentity(7, 8))
     lease = other.head().lease
     assert lease is not None and lease.engine == ProcessIdentity(7, 8)
+
+
+class Meddling(LocalStore):
+    """A store in which somebody else is first with the head, as often as a test says."""
+
+    meddle: int = 0
+
+    def replace(self, name: str, data: bytes, expected: str | None) -> None:
+        """Write a document, after somebody else has."""
+        if name == HEAD and self.meddle:
+            self.meddle -= 1
+            path = Path(self.location) / HEAD
+            written = path.read_text()
+            path.write_text(written + " ")
+        super().replace(name, data, expected)
+
+
+@pytest.mark.parametrize("change", ["renew", "reopen", "finish", "release", "claim"])
+def test_every_change_of_the_head_is_tried_again_when_somebody_else_was_first(tmp_path: Path, change: str) -> None:
+    store = Meddling(tmp_path / "record")
+    records = Records(store, FixedClock(), OneHost())
+    records.begin(intent(), ())
+    store.meddle = 2
+    {
+        "renew": lambda: records.renew("01A", ProcessIdentity(7, 8)),
+        "reopen": lambda: records.reopen("01Z"),
+        "finish": lambda: records.finish(result(Outcome.ABSENT), None),
+        "release": lambda: records.release("01A"),
+        "claim": lambda: records.claim("01B", None),
+    }[change]()
+    head = records.head()
+    assert store.meddle == 0
+    assert head.open_operations == {"reopen": ("01A", "01Z"), "finish": ()}.get(change, ("01A",))
+    assert (head.lease is None) == (change in ("finish", "release"))
+
+
+def test_a_head_that_cannot_be_written_after_the_intent_stays_and_blocks_nobody(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = Records(store, FixedClock(), OneHost())
+    records.claim("01A", None)
+    with monkeypatch.context() as patch:
+
+        def throttled(_store: LocalStore, name: str, *_: object) -> None:
+            raise RecordError(f"{name}: SlowDown", "try again")
+
+        patch.setattr(LocalStore, "replace", throttled)
+        with pytest.raises(RecordError):
+            records.begin(intent(), ())
+    records.release("01A")
+    again = Records(store, FixedClock(), OneHost())
+    again.claim("01B", None)
+    again.begin(intent("01B"), ())
+    assert again.head().open_operations == ("01B",)
+    assert not again.operation("01A").open
+
+
+def test_a_damaged_head_is_copied_aside_and_replaced_by_whoever_is_first(store: LocalStore) -> None:
+    records = Records(store, FixedClock(), OneHost())
+    records.begin(intent(), ())
+    (Path(store.location) / HEAD).write_text("damage")
+    assert records.rebuild_head(Heard())
+    assert not records.rebuild_head(Heard())
+    assert [name for name in store.names("") if name.startswith(HEAD)] == [HEAD, f"{HEAD}.unreadable-1"]
+    assert records.head().open_operations == ("01A",)

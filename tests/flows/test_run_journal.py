@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,11 +13,13 @@ import pytest
 from test_records import NOW, FixedClock, Heard, OneHost, intent
 
 from tfguard.errors import RecordError
-from tfguard.flows.records import HEAD, HEARTBEAT, Records
+from tfguard.flows.heads import HEAD, HEARTBEAT
+from tfguard.flows.records import Records
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.upkeep import BATCH, Upkeep
 from tfguard.model.event import EngineEvent, EventKind
 from tfguard.model.lease import ProcessIdentity
+from tfguard.model.operation import JournalEntry
 from tfguard.model.secrets import Withholding
 from tfguard.stores.local import LocalStore
 
@@ -112,7 +115,7 @@ def test_a_journal_that_cannot_be_written_does_not_stop_the_heartbeat(scene: Sce
     scene.store.full = ("events.jsonl",)
     scene.hear("a.one")
     scene.tick()
-    assert scene.beat == timedelta(0)
+    assert scene.beat == BATCH, "the engine is noted a moment after it was started"
     scene.tick(HEARTBEAT)
     first = scene.beat
     scene.tick(HEARTBEAT)
@@ -204,3 +207,52 @@ def eventually(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+class HangingJournal(LocalStore):
+    """A store in which a write to a journal hangs until a test lets it go."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.go = threading.Event()
+
+    def append(self, name: str, data: bytes) -> None:
+        """Add lines, when it may."""
+        self.go.wait(60)
+        super().append(name, data)
+
+
+def test_a_journal_that_hangs_does_not_cost_the_lease(tmp_path: Path) -> None:
+    clock, store = FixedClock(), HangingJournal(tmp_path / "record")
+    records = Records(store, clock, OneHost())  # type: ignore[arg-type]
+    records.begin(intent(), ())
+    with Upkeep("01A", records, clock, Heard()) as upkeep:  # type: ignore[arg-type]
+        upkeep.add([JournalEntry(NOW, "apply_start")])
+        for beat in (1, 2, 3):
+            clock.time += HEARTBEAT
+            eventually(lambda due=NOW + beat * HEARTBEAT: records.head().lease.heartbeat == due)  # type: ignore
+        assert records.operation("01A").journal == ()
+        store.go.set()
+        upkeep.flush()
+    assert len(records.operation("01A").journal) == 1
+
+
+@pytest.mark.parametrize("defect", [OSError(5, "I/O error"), KeyError("ETag"), RecursionError()])
+def test_a_store_that_breaks_in_an_unforeseen_way_is_complained_about_and_tried_again(
+    scene: Scene, defect: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise defect
+
+    scene.journal.started(ENGINE)
+    scene.hear("a.one")
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStore, "append", broken)
+        patch.setattr(LocalStore, "replace", broken)
+        scene.tick()
+        scene.journal.flush()
+        scene.tick(HEARTBEAT)
+    (line,) = scene.heard.lines
+    assert type(defect).__name__ in line
+    scene.tick()
+    assert [kind for kind, _ in scene.written] == ["apply_start"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tfguard.flows.settle import _keep
+from tfguard.flows.settle import with_earlier
 from tfguard.flows.verify import _may_settle
 from tfguard.model.evidence import Confidence
 from tfguard.model.operation import ObservedObject, Outcome, Step
@@ -36,14 +36,14 @@ def test_a_decision_covers_what_was_seen_when_it_was_made_and_nothing_that_came_
     before: tuple[ObservedObject, ...], after: tuple[ObservedObject, ...], still_decided: bool
 ) -> None:
     old = replace(STEP, outcome=Outcome.ORPHANED, observed=before, disposition="retain")
-    (kept,) = _keep([old], [replace(STEP, outcome=Outcome.ORPHANED, observed=after)])
+    (kept,) = with_earlier([old], [replace(STEP, outcome=Outcome.ORPHANED, observed=after)])
     assert (kept.disposition == "retain") is still_decided
     assert kept.open is not still_decided
 
 
 def test_what_is_not_seen_any_more_stays_known_as_seen_earlier() -> None:
     old = replace(STEP, outcome=Outcome.ORPHANED, observed=(seen("x"), seen("y")))
-    (kept,) = _keep([old], [replace(STEP, outcome=Outcome.ORPHANED, observed=(seen("y"),))])
+    (kept,) = with_earlier([old], [replace(STEP, outcome=Outcome.ORPHANED, observed=(seen("y"),))])
     assert [item.detail for item in kept.evidence] == ["seen earlier: x"]
 
 
@@ -51,7 +51,7 @@ def test_a_decision_about_a_deposed_object_is_none_about_the_current_one() -> No
     deposed = replace(STEP, action=Action.NOOP, deposed="0a1b2c3d", outcome=Outcome.UNKNOWN)
     current = replace(deposed, deposed=None)
     before = [replace(deposed, disposition="confirmed-absent"), current]
-    assert [kept.disposition for kept in _keep(before, [deposed, current])] == ["confirmed-absent", None]
+    assert [kept.disposition for kept in with_earlier(before, [deposed, current])] == ["confirmed-absent", None]
 
 
 def test_nobody_waits_for_what_is_decided() -> None:

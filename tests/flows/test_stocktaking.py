@@ -14,7 +14,8 @@ from test_verify import END, Answer, FakeClock, FakeInventory, answers, listing,
 
 from tfguard.errors import ConflictError, RecordError
 from tfguard.flows.context import StackContext
-from tfguard.flows.records import HEAD, Records
+from tfguard.flows.heads import HEAD
+from tfguard.flows.records import Records
 from tfguard.flows.run_folder import close_run_folder
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.stocktaking import Ran, take_stock

@@ -54,7 +54,7 @@ def _look(invocation: Invocation, arguments: Sequence[str]) -> Sequence[str]:
 
 def _warnings(invocation: Invocation, arguments: Sequence[str]) -> list[str]:
     from tfguard.engine.importing import discard_leftover
-    from tfguard.flows.records import HEAD
+    from tfguard.flows.heads import HEAD
     from tfguard.schemas.records import decode_head
 
     flag = state_flag(arguments)

@@ -61,10 +61,13 @@ def stack_context(
         gate,
         variables=variables_in(variables),
     )
-    around = Surroundings(_inventory(installed, will_list), catalog, config, clock, StderrConsole(gate))
+    console = StderrConsole(gate)
+    around = Surroundings(_inventory(installed, will_list), catalog, config, clock, console)
     known = _known_states(config, config_path)
     credentials = RunCredentials(os.environ, location.stack.backend, location.settings)
-    return StackContext(location.stack, engine, Records(store, clock, host), around, host, known, credentials)
+    return StackContext(
+        location.stack, engine, Records(store, clock, host, console.warn), around, host, known, credentials
+    )
 
 
 def _known_states(config: Config, config_path: Path | None) -> tuple[Path, ...]:

@@ -98,6 +98,7 @@ def pid_namespace() -> str:
 
 def engine_writing_to(run_directory: Path) -> bool:
     """Whether some process has its standard output in this run folder, as only the run's engine has."""
+    run_directory = run_directory.resolve()  # as the system tells it, also where a link leads there
     for link in Path("/proc").glob("[0-9]*/fd/1"):
         try:
             if link.readlink().parent == run_directory:

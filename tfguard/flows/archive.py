@@ -82,7 +82,7 @@ class Month:
 
 
 class Archive:
-    """Reads a record's archive. What was read of a month is kept for as long as this object lives."""
+    """Reads a record's archive. What was read of a month is kept, and read again for what may have been packed since."""
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
@@ -135,15 +135,20 @@ class Archive:
         months = [known.month for known in self.chain()[0].months if first <= known.month <= last]
         return tuple(found for month in months for found in self.ids(month) if found.startswith(beginning))
 
-    def contents(self, operation_id: str) -> Mapping[str, bytes] | None:
+    def contents(self, operation_id: str, *, vanished: bool = True) -> Mapping[str, bytes] | None:
         """What an operation's documents held, by their names below its folder; None where it was not packed.
 
+        `vanished` tells that it may have been packed a moment ago: a month that was read before is read again for it.
         Raises `CorruptRecordError` when that cannot be told.
         """
         try:
-            month = self._month(month_of(operation_id))
+            name = month_of(operation_id)
         except ValueError:
             return None
+        known = self._months.get(name)
+        if vanished and known is not None and operation_id not in known.places:
+            del self._months[name]
+        month = self._month(name)
         place = month.places.get(operation_id)
         return self.entry(month, place).contents if place is not None else None
 
@@ -155,6 +160,8 @@ class Archive:
         if month not in self._months:
             found = self.load(month)
             if found.version is None and self.chain()[0].month(month) is not None:
-                raise CorruptRecordError(f"{self.place(object_name(month))} is missing", ADVICE)
+                found = self.load(month)  # it may have been begun just now, and before the chain tells of it
+                if found.version is None:
+                    raise CorruptRecordError(f"{self.place(object_name(month))} is missing", ADVICE)
             self._months[month] = found
         return self._months[month]

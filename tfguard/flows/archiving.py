@@ -8,7 +8,7 @@ last, so that one without an outcome, that is not open, is one whose removal was
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -21,7 +21,6 @@ from tfguard.flows.audit import TRAIL
 from tfguard.flows.records import Records
 from tfguard.model.archive import ArchiveChain
 from tfguard.model.ids import month_of, time_of
-from tfguard.model.operation import Head
 from tfguard.ports import Clock, RecordStore
 from tfguard.schemas.archive import ADVICE, encode_chain, pack, seal
 from tfguard.schemas.records import decode_transitions
@@ -68,11 +67,11 @@ def archive_closed(records: Records, clock: Clock, older_than: timedelta) -> Arc
     """
     done = Archived()
     store = records.store
-    due = _due(store, records.head(), clock, older_than, done)
+    due = _due(records, clock, older_than, done)
     for month, waiting in sorted(due.items()):
         for begin in range(0, len(waiting), _AT_ONCE):
             if not clock.interrupted:
-                _pack(store, clock, month, waiting[begin : begin + _AT_ONCE], done)
+                _pack(records, clock, month, waiting[begin : begin + _AT_ONCE], done)
     try:
         done.head = Archive(store).chain()[0].head
     except CorruptRecordError as error:
@@ -81,12 +80,14 @@ def archive_closed(records: Records, clock: Clock, older_than: timedelta) -> Arc
 
 
 def _due(
-    store: RecordStore, head: Head, clock: Clock, older_than: timedelta, done: Archived
+    records: Records, clock: Clock, older_than: timedelta, done: Archived
 ) -> Mapping[str, list[tuple[str, list[str]]]]:
     """The operations to look at, by month: id and the names of what lies below its folder."""
-    spared = {*head.open_operations, head.current, head.lease.operation_id if head.lease else None}
+    names = records.store.names(_OPERATIONS)
+    # Only now: the head of before the listing would not spare a run that began and ended in between.
+    spared = _spared(records)
     documents: dict[str, list[str]] = defaultdict(list)
-    for name in store.names(_OPERATIONS):
+    for name in names:
         _, operation_id, *rest = name.split("/", 2)
         if rest and operation_id not in spared:
             documents[operation_id].append(rest[0])
@@ -100,10 +101,15 @@ def _due(
     return found
 
 
-def _pack(
-    store: RecordStore, clock: Clock, month: str, waiting: Sequence[tuple[str, list[str]]], done: Archived
-) -> None:
+def _spared(records: Records) -> Collection[str | None]:
+    """What has to stay by now: the operations that are open, the current one, and one that is about to begin."""
+    head = records.head()
+    return {*head.open_operations, head.current, head.lease.operation_id if head.lease else None}
+
+
+def _pack(records: Records, clock: Clock, month: str, waiting: Sequence[tuple[str, list[str]]], done: Archived) -> None:
     """Pack operations of one month, and remove what is packed."""
+    store = records.store
     with ThreadPoolExecutor(_READERS) as readers:
         read = readers.map(partial(_contents, store), waiting)
         live = {operation_id: found for (operation_id, _), found in zip(waiting, read, strict=True) if found}
@@ -117,7 +123,9 @@ def _pack(
     for operation_id in packed:
         if clock.interrupted:
             return
-        if _removed(store, operation_id, live[operation_id]):
+        if operation_id in _spared(records):
+            done.left.append(Left(operation_id, "it was opened again while it was packed"))
+        elif _removed(store, operation_id, live[operation_id]):
             done.packed.append(operation_id)
         else:
             done.left.append(Left(operation_id, "it was changed while it was packed"))
@@ -133,7 +141,7 @@ def _contents(store: RecordStore, waiting: tuple[str, list[str]]) -> Contents | 
         return {
             name: _read(store, _name(operation_id, name)) for name in sorted(names, key=lambda name: name == _OUTCOME)
         }
-    except (_VanishedError, ConflictError):
+    except _VanishedError:
         return None
 
 
@@ -279,7 +287,7 @@ def _gone(store: RecordStore, name: str, content: bytes) -> bool:
     except ConflictError:
         try:
             _read(store, name)
-        except (_VanishedError, ConflictError):
+        except _VanishedError:
             return True  # another run was quicker
         return False
     return True

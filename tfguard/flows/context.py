@@ -15,6 +15,9 @@ from tfguard.model.plan import Plan
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
 from tfguard.ports import Clock, Console, Credentials, Engine, Host
 
+STATE_UNREAD = "the state could not be read"
+"""What the record says of it; the reason is the engine's text, which only the user gets (rule 10)."""
+
 
 @dataclass(frozen=True, slots=True)
 class StackContext:

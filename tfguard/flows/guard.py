@@ -101,7 +101,7 @@ def _guard(
 ) -> GuardedRun:
     context.engine.discard_import_blocks()
     accepted = settle_open_operations(context, options.on_gap, options.reason, request.variables)
-    directory = open_run_folder(folder, operation_id, context.host, context.records.head().open_operations)
+    directory = open_run_folder(folder, operation_id, context.host, accepted)
     try:
         before = context.state_before()
         plan_file = Path(context.stack.directory) / request.plan_file if request.plan_file else directory / "plan"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from tfguard.errors import CorruptRecordError, UsageError
+from tfguard.errors import CorruptRecordError, NewerRecordError, UsageError
 from tfguard.flows.archive import CHAIN, object_name
 from tfguard.flows.records import Records
 from tfguard.model.disposition import DispositionKind
@@ -20,6 +20,8 @@ from tfguard.reconcile.repairs import is_repair
 
 _FAR_BACK = 50
 _LAST = "~"  # sorts behind every id and every month
+
+Unreadable = CorruptRecordError | NewerRecordError
 
 
 def current_operation(records: Records) -> Operation | None:
@@ -44,47 +46,59 @@ def find_operation(records: Records, beginning: str) -> Operation:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some of a stack's operations, newest first, and the id that the next page comes before; None at the end."""
+    """Some of a stack's operations, newest first, and the id that the next page comes before; None at the end.
+
+    `newer`: something was left out, or may have been, since only a newer tfguard can read it.
+    """
 
     operations: tuple[Operation, ...]
     next: str | None = None
+    newer: bool = False
 
 
 def page(records: Records, limit: int | None, before: str | None, console: Console) -> Page:
     """The newest `limit` operations (None: all), of those whose ids come before `before`, from the archive too.
 
-    One whose record is damaged, and a month of the archive that is, are said aloud and left out.
+    One whose record is damaged or newer, and a month of the archive that is, are said aloud and left out.
     """
-    ids = newest_first(records, before, lambda _, error: console.warn(error.what))
+    newer = False
+
+    def tell(error: Unreadable) -> None:
+        nonlocal newer
+        newer = newer or isinstance(error, NewerRecordError)
+        console.warn(error.what)
+
+    ids = newest_first(records, before, lambda _, error: tell(error))
     wanted = list(ids if limit is None else islice(ids, limit + 1))
     shown = wanted[:limit]
     found: list[Operation] = []
     for operation_id in shown:
         try:
             found.append(records.operation(operation_id))
-        except CorruptRecordError as error:
-            console.warn(error.what)
-    return Page(tuple(found), shown[-1] if len(wanted) > len(shown) else None)
+        except (CorruptRecordError, NewerRecordError) as error:
+            tell(error)
+    return Page(tuple(found), shown[-1] if len(wanted) > len(shown) else None, newer)
 
 
-def newest_first(
-    records: Records, before: str | None, damaged: Callable[[str, CorruptRecordError], None]
-) -> Iterator[str]:
+def newest_first(records: Records, before: str | None, damaged: Callable[[str, Unreadable], None]) -> Iterator[str]:
     """The ids of all operations, newest first; the archive is read as far as they are taken, month by month.
 
     `before` leaves out what is not older than it; `damaged` is told the object of a month that cannot be read.
     """
+    # The record is listed before the archive: what is packed in between is in both, and never in neither.
     live = [operation_id for operation_id in records.operation_ids() if before is None or operation_id < before]
     for month, newest in _archived_months(records, damaged):
         if before is not None and month > _month(before):
             continue
-        while live and live[-1] > newest:
-            yield live.pop()
+        while live and (live[-1] > newest or _month(live[-1]) > month):
+            before = live.pop()
+            yield before
         try:
             packed = records.archive.ids(month)
         except CorruptRecordError as error:
             damaged(object_name(month), error)
             continue
+        # An operation that was told already may have been packed since.
         here = {operation_id for operation_id in packed if before is None or operation_id < before}
         while live and _month(live[-1]) == month:
             here.add(live.pop())
@@ -92,11 +106,11 @@ def newest_first(
     yield from reversed(live)
 
 
-def _archived_months(records: Records, damaged: Callable[[str, CorruptRecordError], None]) -> Sequence[tuple[str, str]]:
+def _archived_months(records: Records, damaged: Callable[[str, Unreadable], None]) -> Sequence[tuple[str, str]]:
     """The months of the archive, newest first, each with an id that none of its operations is newer than."""
     try:
         return [(known.month, known.newest) for known in reversed(records.archive.chain()[0].months)]
-    except CorruptRecordError as error:
+    except (CorruptRecordError, NewerRecordError) as error:
         damaged(CHAIN, error)
         return [(month, _LAST) for month in records.archive.objects()]
 

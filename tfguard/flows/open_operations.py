@@ -18,8 +18,8 @@ def settle_open_operations(
     when something stays open and the user did not say to ignore it (--on-gap), and `RecordError` when the ledger cannot
     be read: what this run leaves could not be settled either.
     """
-    context.records.dispositions()
     opened = context.records.head().open_operations
+    context.records.dispositions()
     if not opened:
         return ()
     if on_gap is OnGap.IGNORE and not reason:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from tfguard.errors import (
-    ConflictError,
-    CorruptRecordError,
-    NewerRecordError,
-    OpenOperationError,
-    OperationAliveError,
-    RecordError,
-)
+from tfguard.errors import ConflictError, CorruptRecordError, RecordError, TfguardError
 from tfguard.flows.archive import Archive, operation_of
 from tfguard.flows.audit import TRAIL, Audit
+from tfguard.flows.heads import HEAD, Heads
 from tfguard.model.disposition import Disposition
-from tfguard.model.lease import Lease, Liveness, ProcessIdentity
+from tfguard.model.lease import ProcessIdentity
 from tfguard.model.operation import AppliedPlan, Head, Intent, JournalEntry, Operation, OperationStatus, Outcome, Result
 from tfguard.model.transition import Transition
 from tfguard.ports import Blob, Clock, Console, Host, RecordStore
@@ -25,7 +21,6 @@ from tfguard.schemas.document import Lines
 from tfguard.schemas.records import (
     decode_applied_plan,
     decode_dispositions,
-    decode_head,
     decode_intent,
     decode_journal,
     decode_outcome,
@@ -38,24 +33,27 @@ from tfguard.schemas.records import (
     encode_outcome,
 )
 
-HEAD = "head.json"
 LEDGER = "dispositions.jsonl"
+_READ_ATTEMPTS = 5
 _OF_AN_OPERATION = ("intent.json", "events.jsonl", "outcome.json")
-HEARTBEAT = timedelta(seconds=10)
-LEASE_LASTS = timedelta(seconds=60)
-_ATTEMPTS = 5
 
 
 class Records:
-    """Reads and writes a stack's record. Every write is durable when the method returns."""
+    """Reads and writes a stack's record. Every write is durable when the method returns.
 
-    def __init__(self, store: RecordStore, clock: Clock, host: Host) -> None:
+    `warn` is told what failed and stops nothing.
+    """
+
+    def __init__(
+        self, store: RecordStore, clock: Clock, host: Host, warn: Callable[[str], None] = lambda _text: None
+    ) -> None:
+        self._warn = warn
         self._store = store
         self._clock = clock
         self._host = host
         self._audit = Audit(store, clock, host)
         self._archive = Archive(store)
-        self._held: Lease | None = None
+        self._heads = Heads(store, clock, host, self._unsettled_on_record)
 
     @property
     def location(self) -> str:
@@ -81,24 +79,7 @@ class Records:
 
         Raises `CorruptRecordError` for a damaged one (which counts as live) and `NewerRecordError` for a newer one.
         """
-        return self._head()[0]
-
-    def _head(self) -> tuple[Head, str | None]:
-        head, blob = self._head_as_written()
-        return head, blob.version if blob else None
-
-    def _head_as_written(self, *, begins: bool = False) -> tuple[Head, Blob | None]:
-        """The head and its bytes. A run that `begins` has an intent of its own there already."""
-        blob = self._store.read(HEAD)
-        if blob is None and not begins and (lost := self._unsettled_on_record()):
-            # Whoever begins claims the head first, so that it is there by now unless it was lost.
-            blob = self._store.read(HEAD)
-            if blob is None:
-                raise CorruptRecordError(
-                    f"the record {self.location}/{HEAD} is missing, and operation {lost} is not settled",
-                    "run `tfguard recover`, which makes a new one of the operations that are there",
-                )
-        return decode_head(blob.data, f"{self.location}/{HEAD}") if blob else Head(), blob
+        return self._heads.read()[0]
 
     def _unsettled_on_record(self) -> str | None:
         """An operation that has begun and was not settled, told without the head."""
@@ -114,49 +95,12 @@ class Records:
         return result is not None and not result.open
 
     def claim(self, operation_id: str, run_directory: str | None) -> None:
-        """Take the stack's lease for an operation that has no intent yet: no other run starts from here on.
-
-        Raises `OperationAliveError` when somebody else holds it, `RecordError` when it cannot be written. Nothing is
-        open by a claim: a holder that dies before `begin` leaves nothing behind.
-        """
-        for _ in range(_ATTEMPTS):
-            head, blob = self._head_as_written()
-            if head.lease is None or head.lease.operation_id != operation_id:
-                self._refuse_live(head, blob)
-            lease = self._lease(operation_id, run_directory)
-            try:
-                self._write_head(replace(head, lease=lease), blob.version if blob else None)
-            except ConflictError:
-                continue
-            self._held = lease
-            return
-        raise _too_many_starts()
+        """Take the stack's lease for an operation that has no intent yet; raises as `Heads.claim` does."""
+        self._heads.claim(operation_id, run_directory)
 
     def release(self, operation_id: str) -> None:
-        """Give up the lease if it is this operation's; a head that tells nothing else is removed."""
-        if not self._holds(operation_id):
-            return
-        self._held = None
-        for _ in range(_ATTEMPTS):
-            head, blob = self._head_as_written()
-            if blob is None or head.lease is None or head.lease.operation_id != operation_id:
-                return
-            try:
-                if head.current is None and not head.open_operations:
-                    self._store.remove(HEAD, blob.data)
-                else:
-                    self._write_head(replace(head, lease=None), blob.version)
-                return
-            except ConflictError:
-                continue
-
-    def _holds(self, operation_id: str) -> bool:
-        return self._held is not None and self._held.operation_id == operation_id
-
-    def _write_head(self, head: Head, version: str | None) -> Head:
-        written = replace(head, revision=head.revision + 1)
-        self._store.replace(HEAD, encode_head(written), version)
-        return written
+        """Give up the lease if it is this operation's; a run that came to nothing leaves the record as it was."""
+        self._heads.release(operation_id)
 
     def begin(self, intent: Intent, accepted: Collection[str]) -> None:
         """Make the intent durable, then name it in the head: from here on the operation is `running` and open.
@@ -166,32 +110,14 @@ class Records:
         paused for longer than it lasts), `OpenOperationError` when an operation was left open meanwhile, `RecordError`
         when nothing can be written; the engine must not be started then.
         """
+        self._heads.begins()
         self._store.create(_document(intent.operation_id, "intent.json"), encode_intent(intent))
         try:
-            self._open(intent, accepted)
-        except (OperationAliveError, OpenOperationError, CorruptRecordError, NewerRecordError) as error:
-            self._never_started(intent, error.what)
+            self._heads.open(intent, accepted)
+        except TfguardError as error:
+            with contextlib.suppress(RecordError):
+                self._never_started(intent, error.what)
             raise
-
-    def _open(self, intent: Intent, accepted: Collection[str]) -> None:
-        for _ in range(_ATTEMPTS):
-            head, blob = self._head_as_written(begins=True)
-            if head.lease is None or head.lease.operation_id != intent.operation_id:
-                self._refuse_live(head, blob)
-            if late := [i for i in head.open_operations if i not in accepted and i != intent.operation_id]:
-                raise OpenOperationError(f"operation {late[-1]} was left open meanwhile", "run `tfguard status`")
-            lease = self._lease(intent.operation_id, intent.run_directory)
-            others = tuple(i for i in head.open_operations if i != intent.operation_id)
-            opened = replace(
-                head, current=intent.operation_id, open_operations=(*others, intent.operation_id), lease=lease
-            )
-            try:
-                self._write_head(opened, blob.version if blob else None)
-            except ConflictError:
-                continue
-            self._held = lease
-            return
-        raise _too_many_starts()
 
     def _never_started(self, intent: Intent, why: str) -> None:
         steps = tuple(replace(step, outcome=Outcome.ABSENT) for step in intent.steps)
@@ -202,58 +128,11 @@ class Records:
 
     def refuse_if_alive(self) -> None:
         """Raise `OperationAliveError` when another operation on this stack is running."""
-        self._refuse_live(*self._head_as_written())
-
-    def _refuse_live(self, head: Head, blob: Blob | None) -> None:
-        lease = head.lease
-        if lease is None:
-            return
-        living = self._liveness(lease, blob)
-        if living is Liveness.GONE:
-            return
-        process = lease.engine or lease.wrapper if living is Liveness.ENGINE_ALONE else lease.wrapper
-        who = "its engine still runs, without its tfguard" if living is Liveness.ENGINE_ALONE else "it is running"
-        job = f", CI job {lease.ci_job}" if lease.ci_job else ""
-        raise OperationAliveError(
-            f"operation {lease.operation_id} by {lease.user} on {lease.host}{job}: {who} (pid {process.pid})",
-            "wait for it to end, then run the command again; never start a second run on top of it",
-        )
-
-    def _liveness(self, lease: Lease, blob: Blob | None) -> Liveness:
-        """Whether a lease's holder lives. Two hosts' clocks are not compared where the store has one of its own: it
-        dates the head, and tells how long ago that was."""
-
-        def now() -> datetime:
-            told = self._store.now()
-            return self._clock.now() if told is None or blob is None else lease.heartbeat + (told - blob.written_at)
-
-        return self._host.liveness(lease, now)
-
-    def _lease(self, operation_id: str, run_directory: str | None) -> Lease:
-        now = self._clock.now()
-        return self._host.lease(operation_id, run_directory, now, now + LEASE_LASTS)
+        self._heads.refuse_live(*self._heads.read())
 
     def renew(self, operation_id: str, engine: ProcessIdentity | None = None) -> bool:
-        """Say that the holder lives, and which engine process it runs; False when somebody else has the lease by now.
-
-        A lease that somebody gave up, who took this holder for dead, is taken again. Nothing is done for an operation
-        whose lease is not held here.
-        """
-        for _ in range(_ATTEMPTS):
-            if not self._holds(operation_id):
-                return True
-            head, version = self._head()
-            lease = head.lease or self._held
-            if lease is None or lease.operation_id != operation_id:
-                return False
-            now = self._clock.now()
-            lease = replace(lease, heartbeat=now, expires_at=now + LEASE_LASTS, engine=engine or lease.engine)
-            try:
-                self._write_head(replace(head, lease=lease), version)
-                return True
-            except ConflictError:
-                continue
-        return False
+        """Say that the lease's holder lives; False when somebody else has it by now. See `Heads.renew`."""
+        return self._heads.renew(operation_id, engine)
 
     def journal(self, operation_id: str, entries: Sequence[JournalEntry]) -> None:
         """Add what happened to an operation's journal."""
@@ -265,7 +144,7 @@ class Records:
         `basis` and what is raised: as for `write_outcome`.
         """
         self.write_outcome(result, basis)
-        self._update_head(result)
+        self._heads.close(result)
 
     def write_outcome(self, result: Result, basis: Result | None) -> None:
         """Write an operation's outcome, and keep its lease.
@@ -282,34 +161,27 @@ class Records:
                 "run the command again; what the other one wrote stands",
             )
         self._store.replace(name, encode_outcome(result), before.version if before else None)
-        self._audit.outcome(result, held, self.dispositions)
-
-    def _update_head(self, result: Result) -> None:
-        if self._holds(result.operation_id):
-            self._held = None
-        for _ in range(_ATTEMPTS):
-            head, version = self._head()
-            others = tuple(i for i in head.open_operations if i != result.operation_id)
-            ours = head.lease is not None and head.lease.operation_id == result.operation_id
-            updated = replace(
-                head,
-                open_operations=tuple(sorted({*others, result.operation_id})) if result.open else others,
-                lease=None if ours else head.lease,
-            )
-            try:
-                self._write_head(updated, version)
-                return
-            except ConflictError:
-                continue
-        raise RecordError(
-            f"the head of the record {self.location} keeps changing under this run", "run `tfguard recover` afterwards"
-        )
+        try:
+            self._audit.outcome(result, held, self.dispositions)
+        except TfguardError as error:
+            # The outcome stands, and the next one makes the trail good.
+            self._warn(f"{error.what}; who changed what in operation {result.operation_id} is told by the next look")
 
     def operation(self, operation_id: str) -> Operation:
         """One operation, from the archive where it was packed away; what lies in the record itself comes first.
 
-        Raises `CorruptRecordError` when its intent is missing or damaged.
+        Raises `CorruptRecordError` when its intent is missing or damaged, `RecordError` when it does not stand still.
         """
+        for _ in range(_READ_ATTEMPTS):
+            if (found := self._operation(operation_id)) is not None:
+                return found
+        raise RecordError(
+            f"the record of operation {operation_id} at {self.location} kept changing while it was read",
+            "let the other run end that archives or recovers this stack, then run the command again",
+        )
+
+    def _operation(self, operation_id: str) -> Operation | None:
+        """As `operation`; None when somebody else settled it anew, or packed it away, while it was read."""
         name = _document(operation_id, "intent.json")
         blob, result = self._store.read(name), self._outcome(operation_id)
         if blob is None:
@@ -328,21 +200,26 @@ class Records:
         if intent.operation_id != operation_id:
             raise _of_another(f"{self.location}/{name}", intent.operation_id)
         journal = self._journal(operation_id)
+        # Whoever packs it away removes the outcome first: while that is there, the journal was whole.
+        if result is not None and self._outcome(operation_id) != result:
+            return None
         return Operation(intent, result, journal.items, journal.cut)
 
     def _archived(self, operation_id: str) -> Mapping[str, bytes] | None:
         """The documents of an operation that was packed away. An open one never is, and is not looked for there."""
+        outcome = _document(operation_id, "outcome.json")  # which is removed first
         try:
             if operation_id in self.head().open_operations:
                 return None
         except CorruptRecordError:
             pass  # the damage is told elsewhere; the archive itself tells what was packed
-        return self._archive.contents(operation_id)
+        return self._archive.contents(operation_id, vanished=self._store.read(outcome) is None)
 
     def transitions(self, operation_id: str) -> tuple[Transition, ...]:
         """What was told of an operation, oldest first. Raises `CorruptRecordError` when that is damaged."""
         found = self._audit.trail(operation_id)
-        if not found.items and (kept := self._archived(operation_id)):
+        removed = self._store.read(_document(operation_id, "outcome.json")) is None
+        if (removed or not found.items) and (kept := self._archived(operation_id)):
             found = decode_transitions(kept.get(TRAIL, b""), f"{self.location}/archive: {operation_id}/{TRAIL}")
         return found.items
 
@@ -378,9 +255,7 @@ class Records:
 
     def live_operation(self) -> str | None:
         """The id of the operation that is running now, if one is."""
-        head, blob = self._head_as_written()
-        running = head.lease is not None and self._liveness(head.lease, blob) is not Liveness.GONE
-        return head.lease.operation_id if head.lease and running else None
+        return self._heads.live()
 
     def operation_ids(self) -> tuple[str, ...]:
         """The id of every operation that was not packed away, oldest first (ids sort by time)."""
@@ -437,34 +312,46 @@ class Records:
     def head_is_damaged(self) -> bool:
         """Whether the head cannot be read; a newer one raises `NewerRecordError`."""
         try:
-            self._head()
+            self._heads.read()
         except CorruptRecordError:
             return True
         return False
 
     def reopen(self, operation_id: str) -> Head:
-        """Put an operation whose outcome is gone back among the open ones; the head as it is then."""
+        """Put an operation back among the open ones; the head as it is then."""
+        return self._heads.reopen(operation_id)
+
+    def outcome_lost(self, operation_id: str) -> None:
+        """Tell the audit trail that an operation's outcome was damaged."""
         self._audit.outcome_lost(operation_id)
-        head, version = self._head()
-        opened = tuple(sorted({*head.open_operations, operation_id}))
-        updated = replace(head, open_operations=opened)
-        return self._write_head(updated, version)
 
     def rebuild_head(self, console: Console) -> bool:
-        """Move a damaged head aside and make a new one from the operations that are there; False when it was sound."""
+        """Keep a damaged head under another name and make a new one from the operations that are there.
+
+        False when it was sound. Raises `ConflictError` when somebody else has written one meanwhile.
+        """
         try:
-            self._head()
+            self._heads.read()
             return False
         except CorruptRecordError as error:
             console.warn(error.what)
-        if self._store.read(HEAD) is not None:
-            kept = self._store.move_aside(HEAD)
-            console.warn(f"the damaged head was kept as {kept}")
+        blob = self._store.read(HEAD)
+        if blob is not None:
+            console.warn(f"the damaged head was kept as {self._kept_aside(blob)}")
         ids = self.operation_ids()
         opened = tuple(i for i in ids if self._unsettled(i, console))
         head = Head(revision=1, current=ids[-1] if ids else None, open_operations=opened)
-        self._store.replace(HEAD, encode_head(head), None)
+        self._store.replace(HEAD, encode_head(head), blob.version if blob else None)
         return True
+
+    def _kept_aside(self, blob: Blob) -> str:
+        """The name of a copy: the head itself is replaced by its version, so that nobody else's can be moved away."""
+        for number in itertools.count(1):
+            name = f"{HEAD}.unreadable-{number}"
+            with contextlib.suppress(ConflictError):
+                self._store.create(name, blob.data)
+                return name
+        raise AssertionError("itertools.count ended")
 
     def set_damage_aside(self, operation_id: str, console: Console) -> bool:
         """Move what is damaged of an operation's record and of the ledger aside, so that it can be settled anew.
@@ -501,10 +388,6 @@ def _of_another(place: str, operation_id: str) -> CorruptRecordError:
         f"the record {place} is that of operation {operation_id}",
         "keep it for inspection; run `tfguard recover`, which looks at the provider instead of trusting it",
     )
-
-
-def _too_many_starts() -> OperationAliveError:
-    return OperationAliveError("other runs on this stack keep starting", "let them finish, then run the command again")
 
 
 def _plan(digest: str) -> str:

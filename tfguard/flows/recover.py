@@ -12,8 +12,10 @@ from tfguard.flows.errored import push
 from tfguard.flows.history import findings
 from tfguard.flows.run_folder import in_use
 from tfguard.flows.settle import Settling, settle
+from tfguard.flows.upkeep import holding
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.evidence import Evidence, EvidenceKind
+from tfguard.model.ids import new_operation_id
 from tfguard.model.operation import Operation, Outcome, Step
 
 CONFIRMED_ABSENT = "confirmed-absent"
@@ -44,7 +46,14 @@ def recover(context: StackContext, options: RecoverOptions) -> tuple[Operation, 
     if context.records.head_is_damaged():
         _refuse_if_any_lives(context)
         context.records.rebuild_head(context.console)
-    context.records.refuse_if_alive()
+    head = context.records.head()
+    if not head.open_operations and not head.current:
+        return ()
+    with holding(context, new_operation_id(context.clock.now()), None):
+        return _recover(context, options)
+
+
+def _recover(context: StackContext, options: RecoverOptions) -> tuple[Operation, ...]:
     context.engine.discard_import_blocks()
     _keep_what_is_not_ours(context, options)
     unreadable: CorruptRecordError | None = None
@@ -52,7 +61,9 @@ def recover(context: StackContext, options: RecoverOptions) -> tuple[Operation, 
     head = context.records.head()
     if head.current and head.current not in head.open_operations:
         lost = context.records.set_damage_aside(head.current, context.console)
-        head = context.records.reopen(head.current) if lost else head
+        if lost:
+            context.records.outcome_lost(head.current)
+            head = context.records.reopen(head.current)
     for operation_id in head.open_operations:
         if context.clock.interrupted:
             break

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfguard.errors import CorruptRecordError, InputError, InterruptedRunError, TfguardError
-from tfguard.flows.context import StackContext
+from tfguard.flows.context import STATE_UNREAD, StackContext
 from tfguard.flows.guard import GuardedRun, state_out_of
 from tfguard.flows.history import findings
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
@@ -217,7 +217,7 @@ def _settled(context: StackContext, operation: Operation, how: Settling) -> Oper
         context.console.warn(error.what)
         if operation.result is None:
             raise
-        result = replace(operation.result, gaps=(*operation.result.gaps, error.what))
+        result = replace(operation.result, gaps=(*operation.result.gaps, STATE_UNREAD))
         context.records.finish(result, operation.result)
         return replace(operation, result=result)
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tfguard.errors import InputError
-from tfguard.flows.context import StackContext
+from tfguard.flows.context import STATE_UNREAD, StackContext
 from tfguard.flows.errored import read_errored_state, unpushed_errored_state
 from tfguard.flows.removals import note_removals
 from tfguard.flows.run_folder import discard_run_folder
@@ -76,7 +76,7 @@ def settle(context: StackContext, operation: Operation, how: Settling) -> Operat
     note_removals(context, operation, verdict.steps)
     settled = replace(
         result,
-        steps=_decided(_keep(operation.steps, (*told, *verdict.steps)), operation, context),
+        steps=_decided(with_earlier(operation.steps, (*told, *verdict.steps)), operation, context),
         gaps=verdict.gaps,
         lineage=verdict.state.lineage or result.lineage,
         serial_after=verdict.state.serial if verdict.state.lineage else result.serial_after,
@@ -200,8 +200,8 @@ def _compared(
     if moved_to:
         try:
             destination = context.engine.read_state_file(Path(moved_to))
-        except InputError as error:
-            destination, gap = EMPTY_STATE, Evidence(EvidenceKind.GAP, error.what)
+        except InputError:
+            destination, gap = EMPTY_STATE, Evidence(EvidenceKind.GAP, STATE_UNREAD)
     here, there, *others = (
         known.readdressed(hidden.address) for known in (state, destination, *context.other_states())
     )
@@ -270,8 +270,8 @@ def _providers(
     return {**recorded, **plan.providers}
 
 
-def _keep(before: Sequence[Step], after: Sequence[Step]) -> tuple[Step, ...]:
-    """What was observed once stays known, also when it is no longer seen (rule 2: later writes add)."""
+def with_earlier(before: Sequence[Step], after: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps `after` a look: what was observed `before` stays known, also when it is no longer seen (rule 2)."""
     old = {(step.address, step.action, step.deposed): step for step in before}
     return tuple(_kept(old.get((step.address, step.action, step.deposed)), step) for step in after)
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfguard.errors import ConflictError, InputError, TfguardError
-from tfguard.flows.context import StackContext
+from tfguard.flows.context import STATE_UNREAD, StackContext
 from tfguard.flows.errored import unpushed_errored_state
 from tfguard.flows.removals import note_removals
 from tfguard.flows.run_journal import RunJournal
+from tfguard.flows.settle import with_earlier
 from tfguard.flows.verify import Run, Verdict, also_hiding, verify, without_secrets
 from tfguard.flows.withholding import remember_copies, withheld_intent
 from tfguard.model.evidence import Evidence, EvidenceKind
@@ -73,7 +74,7 @@ def first_written(context: StackContext, result: Result) -> Result:
     """The result as it was written, also where somebody took this run for dead and wrote one first.
 
     That one was concluded while the engine could still make objects, so the operation is open again until all is looked
-    up once more. What was decided meanwhile stands in the ledger.
+    up once more. What it had seen stays known; what was decided on its word does not count any more, and is noted.
     """
     try:
         context.records.write_outcome(result, None)
@@ -83,17 +84,18 @@ def first_written(context: StackContext, result: Result) -> Result:
         if standing is None:
             raise
         context.console.warn(f"{error.what}, which took this run for dead; everything is looked up again")
+    decided = [f"{step.address} was {step.disposition}" for step in standing.steps if step.disposition]
+    early = "; ".join(["it was taken for dead and settled while it still ran; that was looked up again", *decided])
+    steps = with_earlier(standing.steps, result.steps)
     reopened = replace(
         result,
+        steps=tuple(replace(step, disposition=None) for step in steps),
         errored_state=standing.errored_state,
-        notes=(
-            *result.notes,
-            *standing.notes,
-            "it was taken for dead and settled while it still ran; that was looked up again",
-        ),
+        gaps=tuple(dict.fromkeys((*result.gaps, *standing.gaps))),
+        notes=(*result.notes, *standing.notes, early),
     )
+    context.records.reopen(result.operation_id)  # first, so that an open outcome never stands off the list
     context.records.write_outcome(reopened, standing)
-    context.records.reopen(result.operation_id)
     return reopened
 
 
@@ -119,7 +121,7 @@ def _concluded(context: StackContext, ran: Ran, operation: Operation, result: Re
         context.console.warn(error.what)
         steps = all_unknown(ran.told, "the state cannot be read, so nothing can be told from it")
         steps = without_secrets(steps, ran.hidden)
-        return _finished(context, operation, replace(result, steps=steps, gaps=(error.what,)))
+        return _finished(context, operation, replace(result, steps=steps, gaps=(STATE_UNREAD,)))
     if ran.intent.run_directory:
         remember_copies(after, also_hiding(ran.hidden, after), Path(ran.intent.run_directory).parent)
     errored = unpushed_errored_state(context, operation, after)
@@ -147,7 +149,7 @@ def _finished(context: StackContext, operation: Operation, result: Result) -> Op
 
 
 def _with(result: Result, verdict: Verdict) -> Result:
-    return replace(result, steps=verdict.steps, gaps=verdict.gaps)
+    return replace(result, steps=with_earlier(result.steps, verdict.steps), gaps=verdict.gaps)
 
 
 def all_unknown(steps: tuple[Step, ...], why: str) -> tuple[Step, ...]:

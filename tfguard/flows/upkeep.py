@@ -11,7 +11,8 @@ from pathlib import Path
 
 from tfguard.errors import InterruptedRunError, OperationAliveError, TfguardError
 from tfguard.flows.context import StackContext
-from tfguard.flows.records import HEARTBEAT, Records
+from tfguard.flows.heads import HEARTBEAT
+from tfguard.flows.records import Records
 from tfguard.model.durations import in_words
 from tfguard.model.lease import ProcessIdentity
 from tfguard.model.operation import JournalEntry
@@ -25,7 +26,8 @@ _TRY_AGAIN = 1.0
 
 
 class Upkeep:
-    """Writes what gathers in batches, and renews the lease. In a `with` block a thread does so; `tick` is one look.
+    """Writes what gathers in batches, and renews the lease. In a `with` block two threads do so, for a write to the
+    journal that hangs must not cost the lease; `tick` is one look of each.
 
     A record that cannot be written is said aloud once and stops nothing: the engine's calls are in flight.
     """
@@ -40,45 +42,53 @@ class Upkeep:
         self._engine_noted: ProcessIdentity | None = None
         self._written = self._renewed = clock.now()
         self._said: set[str] = set()
-        self._at_work = threading.Lock()
+        self._writing = threading.Lock()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="tfguard upkeep", daemon=True)
+        self._threads = [
+            threading.Thread(target=self._run, args=(look,), name=f"tfguard {name}", daemon=True)
+            for name, look in (("journal", self._write_if_due), ("lease", self._renew_if_due))
+        ]
 
     def __enter__(self) -> Upkeep:
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
     def add(self, entries: Sequence[JournalEntry]) -> None:
         """Take these into the journal with the next write."""
         self._waiting.extend(entries)
 
     def engine_runs(self, process: ProcessIdentity) -> None:
-        """Note at once which process the engine is, so that the next run can tell whether it still lives."""
+        """Note which process the engine is, so that the next run can tell whether it still lives.
+
+        Not at once: until then the engine is known by the folder that it writes to.
+        """
+        self._renewed = self._clock.now()
         self._engine = process
-        with self._at_work:
-            self._hold()
 
     def flush(self) -> None:
         """Write what has gathered now, after a write that is under way."""
-        with self._at_work:
+        with self._writing:
             self._write()
 
     def tick(self) -> None:
         """Write and renew what is due."""
-        with self._at_work:
-            now = self._clock.now()
-            if self._waiting and _apart(now, self._written, BATCH):
-                self._write()
-            if _apart(now, self._renewed, HEARTBEAT):
-                self._hold()
+        self._write_if_due()
+        self._renew_if_due()
 
-    def _run(self) -> None:
+    def _run(self, look: Callable[[], None]) -> None:
         while not self._ended.wait(_LOOK_EVERY):
-            self.tick()
+            look()
+
+    def _write_if_due(self) -> None:
+        with self._writing:
+            if self._waiting and _apart(self._clock.now(), self._written, BATCH):
+                self._write()
 
     def _write(self) -> None:
         self._written = self._clock.now()
@@ -86,12 +96,17 @@ class Upkeep:
         if batch and self._guarded(lambda: self._records.journal(self._operation_id, batch)):
             del self._waiting[: len(batch)]
 
-    def _hold(self) -> None:
-        self._renewed = self._clock.now()
-        self._guarded(self._renew)
+    def _renew_if_due(self) -> None:
+        due = HEARTBEAT if self._engine is self._engine_noted else BATCH
+        if _apart(self._clock.now(), self._renewed, due):
+            self._renewed = self._clock.now()
+            self._guarded(self._renew)
 
     def _renew(self) -> None:
-        if not self._records.renew(self._operation_id, self._engine) and self._engine is not None:
+        engine = self._engine
+        if self._records.renew(self._operation_id, engine):
+            self._engine_noted = engine
+        elif engine is not None:
             self._say_once(
                 "another run has taken this operation's lease; the engine goes on, and so does this look at it"
             )
@@ -100,9 +115,10 @@ class Upkeep:
         """Whether the write went through; one that does not is tried again when it is next due."""
         try:
             write()
-        except TfguardError as error:
+        except Exception as error:  # noqa: BLE001 (a defect here must neither end the thread nor hide the exit code)
+            what = error.what if isinstance(error, TfguardError) else f"{type(error).__name__}: {error}"
             if self._engine is not None:
-                self._say_once(f"{error.what}; the engine goes on, and its steps will be looked up afterwards", "write")
+                self._say_once(f"{what}; the engine goes on, and its steps will be looked up afterwards", "write")
             return False
         return True
 
@@ -114,7 +130,7 @@ class Upkeep:
 
 @contextmanager
 def holding(
-    context: StackContext, operation_id: str, run_directory: Path, patience: timedelta = timedelta(0)
+    context: StackContext, operation_id: str, run_directory: Path | None, patience: timedelta = timedelta(0)
 ) -> Iterator[Upkeep]:
     """Hold the stack's lease from before the plan to after the outcome: of two runs one alone starts its engine.
 
@@ -132,12 +148,12 @@ def holding(
             context.console.warn(f"{error.what}; the lease of this run ends by itself within a minute")
 
 
-def _claim(context: StackContext, operation_id: str, run_directory: Path, patience: timedelta) -> None:
+def _claim(context: StackContext, operation_id: str, run_directory: Path | None, patience: timedelta) -> None:
     end = context.clock.now() + patience
     told = False
     while True:
         try:
-            context.records.claim(operation_id, str(run_directory.absolute()))
+            context.records.claim(operation_id, str(run_directory.absolute()) if run_directory else None)
             return
         except OperationAliveError as error:
             if context.clock.now() >= end:

@@ -15,6 +15,7 @@ from typing import Any
 
 from tfguard.errors import RecordError
 from tfguard.ports import Blob
+from tfguard.stores.common import UNFORESEEN
 from tfguard.stores.objects import TOKEN, MissingError, TakenError
 
 # By the service's own code alone: a 404 may also mean the container, and a 409 or 412 a lease or a policy.
@@ -72,7 +73,10 @@ class AzureContainer:
         """A blob. Raises `MissingError`."""
         with self._translated("read", key):
             answer = self._client.download_blob(key)
-            return Blob(answer.readall(), answer.properties.etag, answer.properties.last_modified.astimezone(UTC))
+            data, told = answer.readall(), answer.properties
+            if not told.etag:
+                raise LookupError("no ETag")
+            return Blob(data, told.etag, told.last_modified.astimezone(UTC))
 
     def put(self, key: str, data: bytes, expected: str | None, token: str) -> None:
         """Write a blob that has the ETag `expected` (None: that must not exist). Raises as `Bucket.put` does."""
@@ -137,8 +141,11 @@ class AzureContainer:
                 raise TakenError from None
             what = f"cannot {verb} the record {self.url(key)}: {reason(error)}"
             raise RecordError(what, self._advice(code, error)) from error
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            # The library takes it for granted that Azure answers, not some proxy's page.
+        except (OSError, RuntimeError) as error:
+            # A file with a token that is gone when the token is to be renewed, for one.
+            what = f"cannot {verb} the record {self.url(key)}: {reason(error)}"
+            raise RecordError(what, _CREDENTIALS_ADVICE) from error
+        except UNFORESEEN as error:
             what = f"cannot {verb} the record {self.url(key)}: the answer has another form than Azure's"
             raise RecordError(what, self._reach_advice()) from error
 

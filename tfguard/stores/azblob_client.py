@@ -25,6 +25,7 @@ from tfguard.stores.azblob_login import (
     resolved,
     transport_options,
 )
+from tfguard.stores.common import ATTEMPTS, UNFORESEEN
 from tfguard.stores.objects import ObjectStore
 
 
@@ -46,7 +47,13 @@ _CLOUDS: Mapping[str, _Cloud] = {
 }
 _MANAGEMENT_API = "2023-01-01"
 _METADATA_API = "2022-09-01"
-_RETRIES: Mapping[str, Any] = {"retry_total": 3, "initial_backoff": 1, "increment_base": 1, "random_jitter_range": 1}
+# A pause lasts 1 to 2 s.
+_RETRIES: Mapping[str, Any] = {
+    "retry_total": ATTEMPTS - 1,
+    "initial_backoff": 0.5,
+    "increment_base": 1,
+    "random_jitter_range": 0.5,
+}
 # A document is read in one request, so that it cannot change between two.
 _ONE_READ = 256 * 1024 * 1024
 
@@ -83,7 +90,7 @@ def container_client(settings: Settings) -> Any:
             f"the storage account {account} of the records cannot be looked up: {reason(error)}",
             "let this run read the account and its keys as the engine does (or set `use_azuread_auth`, ARM_ACCESS_KEY)",
         ) from error
-    except (ValueError, OSError, LookupError, TypeError) as error:  # also an answer of another form than Azure's
+    except UNFORESEEN as error:  # also an answer of another form than Azure's
         raise RecordError(
             f"the Azure client for the records cannot be made: {reason(error)}",
             "correct the azurerm backend's settings or the ARM_ variables",

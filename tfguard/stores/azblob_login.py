@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tfguard.stores.common import ATTEMPTS, CONNECT_SECONDS, READ_SECONDS
+
 Settings = Mapping[str, str]
 
 _VARIABLES: Mapping[str, tuple[str, ...]] = {
@@ -50,9 +52,7 @@ _AKS_VARIABLES = {
 }
 _CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 _AUDIENCE = "api://AzureADTokenExchange"
-_CONNECT_SECONDS = 10
-_READ_SECONDS = 60
-_RETRIES = 3
+_RETRIES = ATTEMPTS - 1
 
 
 def resolved(settings: Settings) -> Settings:
@@ -81,8 +81,8 @@ def transport_options() -> dict[str, Any]:
     trusts."""
     authorities = next((os.environ[name] for name in _CA_VARIABLES if os.environ.get(name)), True)
     return {
-        "connection_timeout": _CONNECT_SECONDS,
-        "read_timeout": _READ_SECONDS,
+        "connection_timeout": CONNECT_SECONDS,
+        "read_timeout": READ_SECONDS,
         "connection_verify": authorities,
     }
 
@@ -92,7 +92,8 @@ def credential(settings: Settings, authority: str) -> Any:
     from azure import identity
 
     tenant, client = settings.get("tenant_id", ""), settings.get("client_id", "")
-    options = {"authority": authority, "retry_total": _RETRIES, **transport_options()}
+    bounds = {"retry_total": _RETRIES, **transport_options()}
+    options = {"authority": authority, **bounds}
     if tenant and client:
         if certificate := _certificate(settings):
             return identity.CertificateCredential(tenant, client, **certificate, **options)
@@ -101,7 +102,7 @@ def credential(settings: Settings, authority: str) -> Any:
         if is_on(settings, "use_oidc") and (by_token := _by_oidc_token(settings, tenant, client, options)):
             return by_token
     if is_on(settings, "use_msi"):
-        return identity.ManagedIdentityCredential(client_id=client or None)
+        return identity.ManagedIdentityCredential(client_id=client or None, **bounds)
     if settings.get("use_cli", "true").lower() in ("true", "1"):
         return identity.AzureCliCredential(tenant_id=tenant)
     return identity.DefaultAzureCredential(**options)

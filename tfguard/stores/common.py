@@ -1,4 +1,4 @@
-"""What every store does alike: which names it takes, and what it says when it loses a race."""
+"""What every store does alike: which names it takes, how long it waits, and what it says when something fails."""
 
 from __future__ import annotations
 
@@ -6,6 +6,29 @@ from tfguard.errors import ConflictError, RecordError
 
 OWN_PREFIX = ".tfguard-"
 """What the files that a store makes for itself (locks, temporary files) begin with; no record's name may."""
+
+CALL_SECONDS = 40.0
+"""The longest that one call of a remote store may take that gets no answer, with all its further tries.
+
+A lease lasts 60 s and is renewed every 10 s: a request that hangs must leave time for another renewal, or others take
+an operation for dead whose run is alive. `CONNECT_SECONDS`, `READ_SECONDS` and `ATTEMPTS` are chosen to add up to less,
+with up to 4 s for the pauses between tries.
+"""
+
+CONNECT_SECONDS = 4
+READ_SECONDS = 8
+"""Between two bytes of an answer."""
+
+ATTEMPTS = 3
+
+UNFORESEEN = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+"""What a client library lets through beside its own errors: it takes it for granted that its service answers and not
+some proxy's page, and that files with credentials are still there when they are to be read again."""
+
+
+def told(error: BaseException) -> str:
+    """Kind and first line of an error."""
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
 
 
 def check_name(name: str) -> str:

@@ -5,7 +5,9 @@ Source: https://cloud.google.com/storage/docs/request-preconditions
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,13 +20,16 @@ from urllib.parse import quote
 
 from tfguard.errors import RecordError
 from tfguard.ports import Blob
+from tfguard.stores.common import CALL_SECONDS, CONNECT_SECONDS, READ_SECONDS, UNFORESEEN, told
 from tfguard.stores.objects import TOKEN, MissingError, TakenError
 
 NO_ENCRYPTION: Mapping[str, Any] = MappingProxyType({})
 
-# Connect, and between two bytes of an answer.
-_TIMEOUT = (10, 60)
-_DEADLINE_SECONDS = 60.0
+_MEDIA: Mapping[str, str] = MappingProxyType({"alt": "media"})
+
+_TIMEOUT = (CONNECT_SECONDS, READ_SECONDS)
+# The last try may begin at its end.
+_DEADLINE_SECONDS = CALL_SECONDS - CONNECT_SECONDS - READ_SECONDS
 _READ_ATTEMPTS = 20
 _WRITE_PERMISSIONS = "storage.objects.create and storage.objects.delete"
 _READ_PERMISSIONS = "storage.objects.get and storage.objects.list"
@@ -80,13 +85,16 @@ class GcsBucket:
         """An object. Raises `MissingError`."""
         for _ in range(_READ_ATTEMPTS):
             with self._translated("read", key, _READ_PERMISSIONS):
-                found = self._blob(key)
-                found.reload(**self._patience)
-            # One that was replaced meanwhile is missing. Not the blob that was found: it would be fetched from the
-            # address that it carries, which is not that of a custom endpoint.
+                answer = self._ask(f"download/storage/v1/b/{_quoted(self._name)}/o/{_quoted(key)}", _MEDIA, self._key)
+                generation = int(answer.headers["X-Goog-Generation"])
+                data = _checked(answer)
+                if date := answer.headers.get("Last-Modified"):
+                    return Blob(data, str(generation), _time(date))
+            # Where the answer does not tell the time, the object does; one that was replaced meanwhile is missing.
             with contextlib.suppress(MissingError), self._translated("read", key, _READ_PERMISSIONS):
-                data = self._blob(key, found.generation).download_as_bytes(**self._patience)
-                return Blob(data, str(found.generation), _to_the_second(found.updated))
+                found = self._blob(key, generation)
+                found.reload(**self._patience)
+                return Blob(data, str(generation), _to_the_second(found.updated))
         raise RecordError(
             f"cannot read the record {self.url(key)}: others replace it faster than it can be read",
             "wait until the other runs on this stack have started or stopped, then try again",
@@ -109,8 +117,8 @@ class GcsBucket:
         with self._translated("read", key, _READ_PERMISSIONS):
             blob = self._blob(key)
             blob.reload(**self._patience)
-        found = (blob.metadata or {}).get(TOKEN)
-        return found if isinstance(found, str) else None
+            found = (blob.metadata or {}).get(TOKEN)
+            return found if isinstance(found, str) else None
 
     def delete(self, key: str, version: str) -> None:
         """Remove an object that still has this generation. Raises `TakenError` or `MissingError`."""
@@ -125,8 +133,8 @@ class GcsBucket:
 
     def now(self) -> datetime:
         """The time that Google writes above its answers, to the second."""
-        date = self._list_one().headers["Date"]
-        return parsedate_to_datetime(date).astimezone(UTC)
+        with self._translated("list", self._root, "storage.objects.list"):
+            return _time(self._list_one().headers["Date"])
 
     @cached_property
     def _access(self) -> Access:
@@ -144,19 +152,34 @@ class GcsBucket:
         return self._access.client.bucket(self._name).blob(key, generation=generation, **self._encryption)
 
     def _list_one(self) -> Any:
-        """A list of at most one object, as the HTTP answer that the client keeps for itself."""
-        with self._translated("list", self._root, "storage.objects.list"):
-            return self._patience["retry"](self._try_to_list_one)()
+        """The answer to a list of at most one object."""
+        parameters = {"prefix": self._root, "maxResults": "1", "fields": "kind"}
+        return self._ask(f"storage/v1/b/{_quoted(self._name)}/o", parameters)
 
-    def _try_to_list_one(self) -> Any:
+    @property
+    def _key(self) -> Mapping[str, str]:
+        """The headers with the key that content is encrypted with; none where Google keeps the key."""
+        key = self._encryption.get("encryption_key")
+        if key is None:
+            return {}
+        return {
+            "X-Goog-Encryption-Algorithm": "AES256",
+            "X-Goog-Encryption-Key": base64.b64encode(key).decode(),
+            "X-Goog-Encryption-Key-Sha256": base64.b64encode(hashlib.sha256(key).digest()).decode(),
+        }
+
+    def _ask(self, path: str, parameters: Mapping[str, str], headers: Mapping[str, str] = NO_ENCRYPTION) -> Any:
+        """The answer to a GET as it is, with the headers that the client keeps for itself."""
         from google.api_core.exceptions import from_http_response
 
-        url = f"{self._access.api}/storage/v1/b/{quote(self._name, safe='')}/o"
-        parameters = {"prefix": self._root, "maxResults": "1", "fields": "kind"}
-        answer = self._access.session.get(url, params=parameters, timeout=_TIMEOUT)
-        if not answer.ok:
-            raise from_http_response(answer)
-        return answer
+        def attempt() -> Any:
+            url = f"{self._access.api}/{path}"
+            answer = self._access.session.get(url, params=parameters, headers=headers, timeout=_TIMEOUT)
+            if not answer.ok:
+                raise from_http_response(answer)
+            return answer
+
+        return self._patience["retry"](attempt)()
 
     @contextlib.contextmanager
     def _translated(self, verb: str, key: str, permission: str) -> Iterator[None]:
@@ -164,7 +187,7 @@ class GcsBucket:
         try:
             from google.api_core.exceptions import Conflict, GoogleAPIError, NotFound, PreconditionFailed, RetryError
             from google.auth.exceptions import GoogleAuthError, RefreshError
-            from google.cloud.storage.exceptions import DataCorruption
+            from google.cloud.storage.exceptions import DataCorruption, InvalidResponse
         except ImportError as error:
             raise no_google_library() from error
         what = f"cannot {verb} the record {self.url(key)}"
@@ -175,17 +198,18 @@ class GcsBucket:
                 advice = f"create the bucket {self._name}, or name another place with `records:` in tfguard.yaml"
                 raise RecordError(f"{what}: there is no bucket {self._name}", advice) from error
             # Google says the same of an object and of its bucket; only a bucket that is there can be listed.
-            self._list_one()
+            with self._translated("list", self._root, "storage.objects.list"):
+                self._list_one()
             raise MissingError from None
         except (PreconditionFailed, Conflict):
             raise TakenError from None
         except RefreshError as error:
-            reason = f"the credentials have expired or are refused ({_first_line(error)})"
+            reason = f"the credentials have expired or are refused ({told(error)})"
             raise RecordError(f"{what}: {reason}", _CREDENTIALS_ADVICE) from error
         # A bucket's name that cannot be one is a ValueError.
-        except (GoogleAPIError, GoogleAuthError, DataCorruption, OSError, ValueError) as error:
+        except (GoogleAPIError, GoogleAuthError, DataCorruption, InvalidResponse, *UNFORESEEN) as error:
             cause = error.cause if isinstance(error, RetryError) and error.cause else error
-            raise RecordError(f"{what}: {_first_line(cause)}", self._advice(cause, permission)) from error
+            raise RecordError(f"{what}: {told(cause)}", self._advice(cause, permission)) from error
 
     def _advice(self, error: BaseException, permission: str) -> str:
         code = getattr(error, "code", None)
@@ -203,5 +227,20 @@ def _to_the_second(time: datetime) -> datetime:
     return time.astimezone(UTC).replace(microsecond=0)
 
 
-def _first_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+def _time(date: str) -> datetime:
+    """The time in a header."""
+    return parsedate_to_datetime(date).astimezone(UTC)
+
+
+def _checked(answer: Any) -> bytes:
+    """The content of an answer; `ValueError` when it is not what the checksum above it is of."""
+    content = bytes(answer.content)
+    named = dict(part.strip().split("=", 1) for part in answer.headers.get("X-Goog-Hash", "").split(",") if part)
+    digest = base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest()).decode()
+    if named.get("md5", digest) != digest:
+        raise ValueError("the content does not have the checksum that was told with it")
+    return content
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="")

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tfguard.errors import RecordError
+from tfguard.stores.common import UNFORESEEN
 from tfguard.stores.gcs import Access, GcsBucket, no_google_library
 from tfguard.stores.objects import ObjectStore
 
@@ -82,7 +83,7 @@ def backend_access(settings: Settings) -> Access:
         options = ClientOptions(api_endpoint=api, universe_domain=domain)
         client = storage.Client(project=None, credentials=credentials, client_options=options)
         return Access(client, AuthorizedSession(credentials), api)
-    except (GoogleAuthError, ValueError, OSError) as error:
+    except (GoogleAuthError, *UNFORESEEN) as error:
         raise _refusal((str(error).splitlines() or [""])[0]) from error
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from tfguard.errors import RecordError
 from tfguard.ports import Blob
 from tfguard.stores import atomic
-from tfguard.stores.common import OWN_PREFIX, aside_name, check_name, conflict
+from tfguard.stores.common import OWN_PREFIX, aside_name, check_name, conflict, told
 
 LOCK_NAME = f"{OWN_PREFIX}lock"
 LOCK_PATIENCE = 30.0
@@ -70,7 +70,7 @@ class LocalStore:
     def now(self) -> datetime | None:
         """The time by the file system's clock, which on a network drive is the file server's; None where nothing can
         be written."""
-        with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=self._folder) as file:
+        with contextlib.suppress(OSError, OverflowError, ValueError), tempfile.TemporaryFile(dir=self._folder) as file:
             file.write(b"\n")
             file.flush()
             return _time(os.fstat(file.fileno()))
@@ -229,6 +229,9 @@ class LocalStore:
             reason = error.strerror or type(error).__name__
             advice = _ADVICE.get(error.errno or 0, _OTHER_ADVICE)
             raise RecordError(f"cannot {verb} the record {path}: {reason}", advice) from error
+        except (OverflowError, ValueError) as error:
+            # A time that no calendar has, on a damaged or foreign file system.
+            raise RecordError(f"cannot {verb} the record {path}: {told(error)}", _OTHER_ADVICE) from error
 
 
 def _time(status: os.stat_result) -> datetime:

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Protocol
 
-from tfguard.errors import ConflictError
+from tfguard.errors import ConflictError, RecordError
 from tfguard.ports import Blob
 from tfguard.stores.common import aside_name, check_name, conflict
 
@@ -28,6 +28,7 @@ TOKEN = "tfguardwrite"
 _PART = re.compile(r"/part-\d{9}$", re.ASCII)
 _READERS = 8
 _APPEND_ATTEMPTS = 20
+_READ_ATTEMPTS = 20
 
 
 class MissingError(Exception):
@@ -129,10 +130,22 @@ class ObjectStore:
         raise conflict(self._bucket.url(key))
 
     def read_journal(self, name: str) -> bytes:
-        """All that was appended under `name`, in order; empty when nothing was."""
-        keys = self._part_keys(self._key(name))
-        with ThreadPoolExecutor(_READERS) as readers:
-            return b"".join(blob.data for blob in readers.map(self._get_listed, keys))
+        """All that was appended under `name`, in order; empty when nothing was.
+
+        While somebody removes it, what was left of it at some moment: its end, or nothing.
+        """
+        key = self._key(name)
+        for _ in range(_READ_ATTEMPTS):
+            keys = self._part_keys(key)
+            try:
+                with ThreadPoolExecutor(_READERS) as readers:
+                    return b"".join(blob.data for blob in readers.map(self._bucket.get, keys))
+            except MissingError:
+                continue  # a part was removed since it was listed
+        raise RecordError(
+            f"the record {self._bucket.url(key)} kept changing while it was read",
+            "let the other run end that archives or recovers this stack, then run the command again",
+        )
 
     def names(self, prefix: str) -> Sequence[str]:
         """The names of the documents and journals below `prefix` (empty: all), sorted."""
@@ -183,12 +196,6 @@ class ObjectStore:
             return {source: self._bucket.get(source) for source in self._part_keys(key) or [key]}
         except MissingError:
             return {}
-
-    def _get_listed(self, key: str) -> Blob:
-        try:
-            return self._bucket.get(key)
-        except MissingError:
-            raise conflict(self._bucket.url(key)) from None
 
     def _put(self, key: str, data: bytes, expected: str | None) -> None:
         token = secrets.token_hex(16)

@@ -7,6 +7,7 @@ Sources: https://www.postgresql.org/docs/current/libpq-connect.html, https://dev
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import random
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from tfguard.errors import RecordError
+from tfguard.stores.common import CONNECT_SECONDS, UNFORESEEN
 
 if TYPE_CHECKING:
     import psycopg
@@ -32,13 +34,14 @@ DEFAULT_SCHEMA = "terraform_remote_state"
 """Where the `pg` backend has its table unless it is told otherwise."""
 
 PATIENCE = 20.0
-"""Seconds for which a lost or refused connection is tried again."""
+"""Seconds for which a lost or refused connection is tried again: no try of a call begins later."""
 
-HANG_SECONDS = 40.0
-"""Seconds after which a server that neither answers nor lets go is given up; longer than any of its own time limits."""
+HANG_SECONDS = 14.0
+"""Seconds after which a server that neither answers nor lets go is given up; longer than any of its own time limits.
+The last try may take as long after `PATIENCE`, and a connection before it: together not more than `CALL_SECONDS`."""
 
 _DEFAULTS: Parameters = {
-    "connect_timeout": "10",
+    "connect_timeout": str(CONNECT_SECONDS),
     "keepalives_idle": "10",
     "keepalives_interval": "5",
     "keepalives_count": "3",
@@ -48,7 +51,7 @@ _DEFAULTS: Parameters = {
 # Acknowledged has to mean durable, whatever the server's or the role's default is. A run that is stopped in the middle
 # of a transaction must not hold up the others.
 _LIMITS = """
-SELECT set_config('statement_timeout', '15s', true),
+SELECT set_config('statement_timeout', '10s', true),
        set_config('idle_in_transaction_session_timeout', '10s', true),
        set_config('synchronous_commit',
                   CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END,
@@ -203,6 +206,7 @@ class Database:
         self._access = access
         self._lock = threading.Lock()
         self._connection: psycopg.Connection[Any] | None = None
+        self._at_the_end: weakref.finalize[..., Any]
         self._role = ""
 
     @property
@@ -218,7 +222,7 @@ class Database:
         missing right. Raises `RecordError`, and `MissingTableError`.
         """
         driver = import_psycopg()
-        pause, deadline = 0.05, None
+        pause, deadline = 0.05, time.monotonic() + PATIENCE
         while True:
             with self._lock:
                 try:
@@ -226,13 +230,13 @@ class Database:
                 except driver.Error as error:
                     if error.sqlstate in _MISSING:
                         raise MissingTableError from error
-                    now = time.monotonic()
-                    deadline = deadline or now + PATIENCE
                     lost = self._connection is None and not _FINAL.search(str(error))
-                    if now > deadline or not (lost or error.sqlstate in _AGAIN):
+                    if time.monotonic() > deadline or not (lost or error.sqlstate in _AGAIN):
                         raise RecordError(f"{doing}: {self._reason(error)}", self._advice(error, refused)) from error
                     # psycopg's failures to connect hold themselves by their traceback, and with it this connection.
                     error.__traceback__ = None
+                except UNFORESEEN as error:
+                    raise RecordError(f"{doing}: {self._reason(error)}", _OTHER_ADVICE) from error
             # Many that were refused at once must not come back at once.
             time.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(pause * 2, 2.0)
@@ -242,7 +246,7 @@ class Database:
         if connection is None:
             connection = self._connection = connect(self._access.parameters)
             self._role = connection.info.user
-            weakref.finalize(self, connection.close)
+            self._at_the_end = weakref.finalize(self, connection.close)
         try:
             with _bounded(connection), connection.transaction(), connection.cursor(binary=True) as cursor:
                 cursor.execute(_LIMITS)
@@ -250,9 +254,12 @@ class Database:
         finally:
             if connection.closed:
                 self._connection = None
+                # It would keep the lost connection.
+                self._at_the_end.detach()
 
-    def _reason(self, error: psycopg.Error) -> str:
-        text = error.diag.message_primary or str(error)
+    def _reason(self, error: Exception) -> str:
+        diagnosis = getattr(error, "diag", None)
+        text = (diagnosis and diagnosis.message_primary) or str(error)
         line = (text.strip().splitlines() or [type(error).__name__])[0]
         for secret in (self._access.parameters.get("password"), os.environ.get("PGPASSWORD")):
             line = line.replace(secret, "***") if secret else line
@@ -271,16 +278,25 @@ def connect(parameters: Parameters) -> psycopg.Connection[Any]:
     driver = import_psycopg()
     known = {option.keyword.decode() for option in driver.pq.Conninfo.get_defaults()}
     defaults = {name: value for name, value in _DEFAULTS.items() if name in known}
-    if os.environ.get("PGCONNECT_TIMEOUT"):
-        del defaults["connect_timeout"]
     # The engine's driver hands what it does not know to the server, as settings of a session; none matters here.
     given = {name: value for name, value in parameters.items() if name in known}
+    given["connect_timeout"] = _connect_timeout(
+        given.get("connect_timeout") or os.environ.get("PGCONNECT_TIMEOUT", ""), defaults["connect_timeout"]
+    )
     # Neither prepared statements nor settings of the session: the next transaction may run in another one.
     connection: psycopg.Connection[Any] = driver.Connection.connect(
         autocommit=True, prepare_threshold=None, **{**defaults, **given, "client_encoding": "UTF8"}
     )
     connection.isolation_level = driver.IsolationLevel.READ_COMMITTED
     return connection
+
+
+def _connect_timeout(asked: str, bound: str) -> str:
+    """The seconds that were asked for, but not more than `bound`; libpq takes 0 and less for "for ever"."""
+    try:
+        return asked if 0 < int(asked) < int(bound) else bound
+    except ValueError:
+        return asked or bound  # what is no number the driver refuses
 
 
 def import_psycopg() -> Any:
@@ -292,9 +308,14 @@ def import_psycopg() -> Any:
             "records in PostgreSQL need psycopg 3, which is not installed or finds no libpq",
             "install it: `pip install 'tfguard[postgres]'`",
         ) from error
-    # What it would log goes into an error of ours, or is tried again.
-    logging.getLogger("psycopg").addHandler(logging.NullHandler())
+    _silence_psycopg()
     return psycopg
+
+
+@functools.cache
+def _silence_psycopg() -> None:
+    """What it would log goes into an error of ours, or is tried again."""
+    logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
 @contextlib.contextmanager

@@ -15,11 +15,14 @@ from typing import Any
 
 from tfguard.errors import RecordError
 from tfguard.ports import Blob
+from tfguard.stores.common import UNFORESEEN, told
 from tfguard.stores.objects import TOKEN, MissingError, TakenError
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
-_MISSING = frozenset({"NoSuchKey", "404", "NotFound"})
+_MISSING = frozenset({"NoSuchKey"})
+# An answer to HEAD has no body that could tell more. Elsewhere a bare 404 is not S3's, and no "there is no record".
+_MISSING_BY_STATUS = _MISSING | {"404", "NotFound"}
 _TAKEN = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "OperationAborted", "412", "409"})
 _REFUSED = frozenset({"AccessDenied", "AllAccessDisabled", "Forbidden", "403"})
 _ELSEWHERE = frozenset(
@@ -68,14 +71,14 @@ class S3Bucket:
         condition = {"IfMatch": expected} if expected else {"IfNoneMatch": "*"}
         options = {**self._put_options, **condition, "Metadata": {TOKEN: token}}
         with self._translated("write", key, "s3:PutObject"):
-            self._client.put_object(Bucket=self._name, Key=key, Body=data, **options)
+            answer = self._client.put_object(Bucket=self._name, Key=key, Body=data, **options)
+            _check_told(answer, "ETag")
 
     def token(self, key: str) -> str | None:
         """The token that an object was written with. Raises `MissingError`."""
-        with self._translated("read", key, "s3:GetObject and s3:ListBucket"):
-            metadata = self._client.head_object(Bucket=self._name, Key=key)["Metadata"]
-        found = metadata.get(TOKEN)
-        return found if isinstance(found, str) else None
+        with self._translated("read", key, "s3:GetObject and s3:ListBucket", _MISSING_BY_STATUS):
+            found = self._client.head_object(Bucket=self._name, Key=key)["Metadata"].get(TOKEN)
+            return found if isinstance(found, str) else None
 
     def delete(self, key: str, version: str) -> None:
         """Remove an object that still has this ETag. Raises `TakenError` or `MissingError`."""
@@ -85,8 +88,11 @@ class S3Bucket:
     def keys(self, key_prefix: str) -> list[str]:
         """The keys of all objects that begin so, over all pages."""
         with self._translated("list", key_prefix, "s3:ListBucket"):
-            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._name, Prefix=key_prefix)
-            return [entry["Key"] for page in pages for entry in page.get("Contents", ())]
+            keys: list[str] = []
+            for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=self._name, Prefix=key_prefix):
+                _check_told(page, "IsTruncated")
+                keys += [entry["Key"] for entry in page.get("Contents", ())]
+            return keys
 
     def now(self) -> datetime:
         """The time that S3 writes above its answers, to the second."""
@@ -99,10 +105,12 @@ class S3Bucket:
         return self._client_factory()
 
     @contextlib.contextmanager
-    def _translated(self, verb: str, key: str, permission: str) -> Iterator[None]:
+    def _translated(self, verb: str, key: str, permission: str, missing: frozenset[str] = _MISSING) -> Iterator[None]:
         """Turn boto3's errors into `RecordError`, or into `MissingError` and `TakenError`, which callers expect."""
         try:
             from botocore.exceptions import BotoCoreError, ClientError
+            from botocore.parsers import ResponseParserError
+            from urllib3.exceptions import HTTPError
         except ImportError as error:
             raise no_boto3() from error
         what = f"cannot {verb} the record {self.url(key)}"
@@ -110,14 +118,16 @@ class S3Bucket:
             yield
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", "unknown"))
-            if code in _MISSING:
+            if code in missing:
                 raise MissingError from None
             if code in _TAKEN:
                 raise TakenError from None
             raise RecordError(f"{what}: {code}", self._advice(code, permission)) from error
-        except BotoCoreError as error:
-            first_line = (str(error).splitlines() or [""])[0]
-            raise RecordError(f"{what}: {type(error).__name__}: {first_line}", _OTHER_ADVICE) from error
+        except (BotoCoreError, HTTPError, OSError, RuntimeError) as error:
+            raise RecordError(f"{what}: {told(error)}", _OTHER_ADVICE) from error
+        except (ResponseParserError, *UNFORESEEN) as error:
+            reason = f"the answer has another form than S3's ({told(error)})"
+            raise RecordError(f"{what}: {reason}", _OTHER_ADVICE) from error
 
     def _advice(self, code: str, permission: str) -> str:
         if code == "NoSuchBucket":
@@ -129,3 +139,9 @@ class S3Bucket:
         if code in _CREDENTIALS:
             return "renew the AWS credentials of this run"
         return _OTHER_ADVICE
+
+
+def _check_told(answer: Mapping[str, Any], name: str) -> None:
+    """That an answer has what S3 never leaves out: to boto3, any other page is an answer in which nothing stands."""
+    if name not in answer:
+        raise LookupError(f"no {name}")

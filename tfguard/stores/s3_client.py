@@ -14,6 +14,7 @@ from typing import Any
 
 from tfguard.errors import RecordError
 from tfguard.model.config import parse_duration
+from tfguard.stores.common import ATTEMPTS, CONNECT_SECONDS, READ_SECONDS, UNFORESEEN, told
 from tfguard.stores.objects import ObjectStore
 from tfguard.stores.s3 import S3Bucket, no_boto3
 
@@ -35,7 +36,6 @@ _ROLE_ARGUMENTS = {
     "SourceIdentity": ("assume_role.source_identity",),
 }
 _WEB_IDENTITY = "assume_role_with_web_identity"
-_DEFAULT_RETRIES = 4
 
 
 def backend_store(settings: Settings, prefix: str) -> ObjectStore:
@@ -66,9 +66,9 @@ def backend_client(settings: Settings) -> Any:
     try:
         session = boto3.Session(botocore_session=_session(settings), region_name=_region(settings))
         return session.client("s3", **_client_arguments(settings))
-    except (BotoCoreError, ValueError) as error:
+    except (BotoCoreError, *UNFORESEEN) as error:
         raise RecordError(
-            f"the S3 client for the records cannot be made: {(str(error).splitlines() or [''])[0]}",
+            f"the S3 client for the records cannot be made: {told(error)}",
             "correct the s3 backend's settings or the AWS_ variables",
         ) from error
 
@@ -76,8 +76,11 @@ def backend_client(settings: Settings) -> Any:
 def _session(settings: Settings) -> Any:
     """The session with the credentials that the backend would use."""
     import botocore.session
+    from botocore.config import Config
 
     session = botocore.session.Session(profile=settings.get("profile") or None)
+    # Also for the clients that the session makes for itself, such as the one that renews a role's credentials.
+    session.set_default_client_config(Config(**_bounds(ATTEMPTS)))
     for variable, names in _FILES.items():
         if path := _only_file(settings, names):
             session.set_config_variable(variable, path)
@@ -147,10 +150,9 @@ def _client_arguments(settings: Settings) -> dict[str, Any]:
 def _client_config(settings: Settings, custom_endpoint: bool) -> Any:
     from botocore.config import Config
 
+    attempts = min(int(settings["max_retries"]) + 1, ATTEMPTS) if settings.get("max_retries") else ATTEMPTS
     options: dict[str, Any] = {
-        "connect_timeout": 10,
-        "read_timeout": 60,
-        "retries": {"mode": "standard", "total_max_attempts": int(settings.get("max_retries") or _DEFAULT_RETRIES) + 1},
+        **_bounds(attempts),
         "use_dualstack_endpoint": _on(settings, "use_dualstack_endpoint") or None,
         "use_fips_endpoint": _on(settings, "use_fips_endpoint") or None,
     }
@@ -162,6 +164,15 @@ def _client_config(settings: Settings, custom_endpoint: bool) -> Any:
     if proxies := {s: settings[f"{s}_proxy"] for s in ("http", "https") if settings.get(f"{s}_proxy")}:
         options["proxies"] = proxies
     return Config(**options)
+
+
+def _bounds(attempts: int) -> dict[str, Any]:
+    """How long a client waits, and how often it tries, as arguments of boto3's `Config`."""
+    return {
+        "connect_timeout": CONNECT_SECONDS,
+        "read_timeout": READ_SECONDS,
+        "retries": {"mode": "standard", "total_max_attempts": attempts},
+    }
 
 
 def _verify(settings: Settings) -> bool | str | None:
