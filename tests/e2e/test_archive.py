@@ -178,3 +178,21 @@ def test_an_object_that_left_the_state_is_still_a_finding_when_its_operation_is_
     ]
     assert all(re.search(r"\S+@\S+", line["actor"]) and line["reason"] and line["at"] for line in ledger)
     assert step(status(tfguard, stack, code=0), "aws_iam_role.app")["outcome"] == "recorded"
+
+
+@pytest.mark.parametrize("document", ["outcome.json", "transitions.jsonl"])
+def test_the_history_beside_an_operation_of_a_newer_tfguard_is_shown_and_its_exit_code_is_an_error(
+    plain_stack: StackFactory, tfguard: Run, document: str
+) -> None:
+    stack = plain_stack(ONE)
+    for _ in range(2):
+        assert tfguard(*APPLY, "-replace=terraform_data.one", cwd=stack).returncode == 0
+    first, second = operations(stack)
+    newer = '{"schema": "tfguard.outcome/v9"}\n' if document == "outcome.json" else '{"v": 9}\n'
+    (record(stack) / "operations" / first / document).write_text(newer)
+    shown = tfguard("history", "--transitions", "--format", "json", cwd=stack)
+    assert shown.returncode == 10
+    assert ids(json.loads(shown.stdout)) == ([second] if document == "outcome.json" else [second, first])
+    assert f"{first}/{document}" in shown.stderr and "newer tfguard" in shown.stderr
+    lines = tfguard("history", "--limit", "1", cwd=stack)
+    assert (lines.returncode, lines.stderr, second in lines.stdout) == (0, "", True)

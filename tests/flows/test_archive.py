@@ -60,6 +60,7 @@ class Counting:
         return call
 
 
+@pytest.mark.parametrize("make_store", ["local", "s3", "gcs", "azblob", "postgres"], indirect=True)
 def test_what_is_archived_is_told_as_before(make_store: MakeStore, clock: MovedClock) -> None:
     ids = filled(make_store(), clock, 5)
     before = told(records_in(make_store()), ids)
@@ -298,16 +299,16 @@ def test_an_archived_operation_is_found_by_how_its_id_begins(store: RecordStore,
 
 
 def test_a_finding_of_an_archived_operation_that_was_kept_on_purpose_is_still_told(
-    make_store: MakeStore, clock: MovedClock
+    store: RecordStore, clock: MovedClock
 ) -> None:
-    records = records_in(make_store(), clock)
+    records = records_in(store, clock)
     at = clock.now()
     kept = run(records, clock, Outcome.ORPHANED, **orphaned(), disposition="retain")
     records.decide([Disposition("o-1", DispositionKind.RETAIN, at, "me@here", "still needed", kept)])
     clock.time += 40 * DAY
     run(records, clock)
     assert archive_closed(records, clock, DAY).packed == [kept]
-    found, coverage = findings(records_in(make_store()))
+    found, coverage = findings(records_in(store))
     assert coverage.complete
     assert [(one.id, one.operation_id, one.disposition and one.disposition.reason) for one in found] == [
         ("o-1", kept, "still needed")

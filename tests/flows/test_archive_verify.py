@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
+import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -183,6 +185,19 @@ def test_an_entry_that_was_changed_is_named_with_its_place() -> None:
     (flaw,) = checked({**objects, JANUARY: pack(changed)}).flaws
     assert flaw.where.endswith("archive/2025-01.jsonl.gz entry 2")
     assert "was changed" in flaw.what
+
+
+@pytest.mark.parametrize("name", [CHAIN, JANUARY])
+def test_what_only_a_newer_tfguard_can_check_is_refused_by_its_name(name: str) -> None:
+    if name == CHAIN:
+        changed, where = archived()[CHAIN].replace(b"archive-chain/v1", b"archive-chain/v9"), name
+    else:
+        first, *_ = lines_of(archived(), name)
+        body = first.replace(b"tfguard.archive/v1", b"tfguard.archive/v9").partition(b',"hash":')[0]
+        changed = pack([body + b',"hash":"%s"}' % hashlib.sha256(body).hexdigest().encode()])
+        where = f"{name} entry 1"
+    with pytest.raises(NewerRecordError, match=f"{re.escape(where)} was written by a newer tfguard"):
+        checked({**archived(), name: changed})
 
 
 def test_a_hash_that_was_kept_elsewhere_has_to_be_in_the_chain() -> None:

@@ -112,6 +112,7 @@ def test_a_combination_of_actions_that_is_not_known_still_creates(actions: list[
     [
         "[]",
         '{"backend": 5}',
+        '{"backend": {}}',
         '{"backend": {"type": 5, "config": {}}}',
         '{"backend": {"type": "\\ud800", "config": {}}}',
         '{"backend": {"config": {"path": "x"}}}',
@@ -180,6 +181,8 @@ def listing(kind: str, *pages: object, endless: bool = False) -> bytes:
         ("argv", b"\0-a\n=b", REFUSED),
         ("config", b'owner: "\\UFFFFFFFF"', REFUSED),
         ("config", b"- x\n" * 100_000, REFUSED),
+        ("aws-profiles", b"[default]\na" + b" " * 100_000 + b"b\n", ACCEPTED),
+        ("aws-profiles", b"[default]\n" + b"a\n" * 60_000, ACCEPTED),
         ("hcl", b"/*" * 60_000, ACCEPTED),
         ("hcl", b"terraform {\n" * 10_000, ACCEPTED),
         ("hcl", b"x = <<EOT\n" * 12_000, ACCEPTED),

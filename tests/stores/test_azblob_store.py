@@ -37,6 +37,7 @@ from tfguard.errors import ConflictError, RecordError
 from tfguard.stores.azblob import AzureContainer
 from tfguard.stores.azblob_client import backend_store, container_client
 from tfguard.stores.azblob_login import credential, resolved
+from tfguard.stores.common import ATTEMPTS, CONNECT_SECONDS, READ_SECONDS
 from tfguard.stores.objects import ObjectStore
 from tfguard.stores.urls import open_store
 
@@ -322,6 +323,25 @@ def test_settings_that_the_library_refuses_are_told_in_one_line(
     settings: dict[str, str], wrong: Mapping[str, str]
 ) -> None:
     _error(lambda: backend_store({**settings, **wrong}, _PREFIX).create("head.json", b"1"))
+
+
+def test_a_file_with_a_token_that_is_gone_when_it_is_needed_is_told_in_one_line(
+    by_name: dict[str, str], tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    by_oidc = {"tenant_id": TENANT, "client_id": CLIENT, "use_oidc": "true", "use_azuread_auth": "true"}
+    store = backend_store({**by_name, **by_oidc, "oidc_token_file_path": str(token)}, _PREFIX)
+    error = _error(lambda: store.read("head.json"))
+    assert str(token) in error.what
+    assert "renew the Azure credentials" in error.advice
+
+
+def test_a_managed_identity_is_asked_for_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, object] = {}
+    monkeypatch.setattr("azure.identity.ManagedIdentityCredential", lambda **options: given.update(options))
+    credential({"use_msi": "true"}, "login.microsoftonline.com")
+    assert (given["connection_timeout"], given["read_timeout"]) == (CONNECT_SECONDS, READ_SECONDS)
+    assert given["retry_total"] == ATTEMPTS - 1
 
 
 def test_without_the_library_the_user_learns_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from tfguard.stores.gcs_client import backend_access, backend_store, encryption
 from tfguard.stores.objects import ObjectStore
 from tfguard.stores.urls import open_store
 
-UPLOAD, METADATA, CONTENT, LISTING = "/upload/*", "/storage/v1/b/*/o/*", "/download/*", "/storage/v1/b/*/o"
+UPLOAD, CONTENT, LISTING = "/upload/*", "/download/*", "/storage/v1/b/*/o"
 PREFIX = "state.tfguard"
 RACER = """
 import sys
@@ -139,35 +139,64 @@ def test_a_document_too_large_for_one_request_is_written_whole_and_under_its_con
 
 @pytest.mark.parametrize("fault", ["error:429", "error:503", "refuse", "cut"])
 def test_what_may_pass_is_tried_again(store: ObjectStore, gcs_proxy: FaultProxy, fault: str) -> None:
-    rules = [gcs_proxy.add_rule(fault, path=path) for path in (UPLOAD, METADATA, LISTING)]
+    rules = [gcs_proxy.add_rule(fault, path=path) for path in (UPLOAD, CONTENT, LISTING)]
     store.create("head.json", b"1")
     assert _read(store, "head.json") == b"1"
     assert list(store.names("")) == ["head.json"]
     assert [rule.fired for rule in rules] == [1, 1, 1]
 
 
-def test_a_document_that_is_replaced_while_it_is_read_is_read_again(
-    store: ObjectStore, gcs_server: GcsServer, bucket: str, monkeypatch: pytest.MonkeyPatch
+def test_a_document_is_read_in_one_request_with_its_version_and_time(gcs_server: GcsServer, bucket: str) -> None:
+    access = _access({"access_token": "testing", "storage_custom_endpoint": gcs_server.endpoint})
+    found = GcsBucket(bucket, PREFIX, lambda: access)
+    found.put("k", b"1", None, "t")
+    sent = _requests(access)
+    blob = found.get("k")
+    assert len(sent) == 1
+    assert blob.data == b"1"
+    stored = access.client.bucket(bucket).get_blob("k")
+    assert blob.version == str(stored.generation)
+    assert blob.written_at == stored.updated.replace(microsecond=0)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_where_the_content_comes_without_its_time_the_object_is_asked_for_it(
+    gcs_server: GcsServer, bucket: str, monkeypatch: pytest.MonkeyPatch, replaced: bool
 ) -> None:
-    other = _store(gcs_server.url, bucket)
-    other.create("head.json", b"old")
-    blob = other.read("head.json")
-    assert blob is not None
+    access = _access({"access_token": "testing", "storage_custom_endpoint": gcs_server.endpoint})
+    found = GcsBucket(bucket, PREFIX, lambda: access)
+    found.put("k", b"old", None, "t")
+    first = found.get("k")
+    access.session.hooks["response"].append(lambda answer, **_: answer.headers.pop("Last-Modified", None) and None)
     find = GcsBucket._blob
-    replaced: list[str] = []
+    asked: list[str] = []
 
     def replaced_before(self: GcsBucket, key: str, generation: int | None = None) -> object:
-        if generation is not None and not replaced:
-            replaced.append(key)
-            other.replace("head.json", b"new", blob.version)
+        asked.append(key)
+        if replaced and len(asked) == 1:
+            GcsBucket(bucket, PREFIX, lambda: access).put("k", b"new", first.version, "t")
         return find(self, key, generation)
 
     monkeypatch.setattr(GcsBucket, "_blob", replaced_before)
-    found = store.read("head.json")
-    assert replaced
-    assert found is not None
-    assert found.data == b"new"
-    assert found.version != blob.version
+    blob = found.get("k")
+    assert asked
+    if replaced:
+        assert blob.data == b"new"
+        assert blob.version != first.version
+    else:
+        assert blob == first
+
+
+def test_content_that_was_damaged_on_its_way_is_an_error(gcs_server: GcsServer, bucket: str) -> None:
+    access = _access({"access_token": "testing", "storage_custom_endpoint": gcs_server.endpoint})
+    found = GcsBucket(bucket, PREFIX, lambda: access)
+    found.put("k", b"1", None, "t")
+
+    def damage(answer: Any, **_: object) -> None:
+        answer._content = b"2"
+
+    access.session.hooks["response"].append(damage)
+    assert "checksum" in _error(lambda: found.get("k")).what
 
 
 def test_a_conflict_of_two_requests_in_flight_is_a_conflict(store: ObjectStore, gcs_proxy: FaultProxy) -> None:
@@ -186,10 +215,9 @@ def test_a_refused_write_names_the_permission(store: ObjectStore, gcs_proxy: Fau
     assert error.exit_code == 10
 
 
-@pytest.mark.parametrize("path", [METADATA, CONTENT])
-def test_a_refused_read_is_an_error_and_never_no_record(store: ObjectStore, gcs_proxy: FaultProxy, path: str) -> None:
+def test_a_refused_read_is_an_error_and_never_no_record(store: ObjectStore, gcs_proxy: FaultProxy) -> None:
     store.create("head.json", b"1")
-    gcs_proxy.add_rule("error:403", method="GET", path=path, count=None)
+    gcs_proxy.add_rule("error:403", method="GET", path=CONTENT, count=None)
     assert "storage.objects.get and storage.objects.list" in _error(lambda: store.read("head.json")).advice
 
 
@@ -346,7 +374,7 @@ def test_the_key_of_the_backend_goes_with_every_call(gcs_proxy: FaultProxy, buck
     store = ObjectStore(GcsBucket(bucket, PREFIX, lambda: access, encryption(settings)), PREFIX)
     store.create("head.json", b"1")
     assert _read(store, "head.json") == b"1"
-    assert [headers.get("X-Goog-Encryption-Key") for _, headers in sent] == [key] * 3, "upload, metadata, content"
+    assert [headers.get("X-Goog-Encryption-Key") for _, headers in sent] == [key] * 2, "upload, content"
 
 
 def test_a_kms_key_is_named_on_every_write(gcs_server: GcsServer, bucket: str) -> None:
@@ -376,7 +404,7 @@ def test_a_key_that_is_not_base64_is_refused_without_showing_it() -> None:
 
 
 def test_a_name_that_no_bucket_can_have_is_told_in_one_line(gcs_server: GcsServer) -> None:
-    error = _error(lambda: _store(gcs_server.url, "-records-").read("head.json"))
+    error = _error(lambda: _store(gcs_server.url, "-records-").create("head.json", b"1"))
     assert "Bucket names must" in error.what
 
 
@@ -475,7 +503,8 @@ def _requests(access: Access) -> list[tuple[str, dict[str, str]]]:
         if "/o" in urlsplit(answer.request.url).path:
             sent.append((answer.request.url, dict(answer.request.headers)))
 
-    access.client._http.hooks["response"].append(note)
+    for session in (access.client._http, access.session):
+        session.hooks["response"].append(note)
     return sent
 
 

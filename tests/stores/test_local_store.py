@@ -41,6 +41,20 @@ def test_a_read_only_disk_is_told_in_one_line_and_still_read(read_only_disk: Pat
     assert list(store.names("")) == ["head.json"]
 
 
+def test_a_file_with_a_time_that_no_calendar_has_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = LocalStore(tmp_path)
+    store.create("head.json", b"1")
+    # Few file systems keep such a time, so the status that they would give is made up.
+    monkeypatch.setattr(local.os, "fstat", lambda _: os.stat_result((0o100600, *[0] * 6, *[10**12] * 3)))
+    for read in (lambda: store.read("head.json"), lambda: store.read_journal("head.json")):
+        with pytest.raises(RecordError, match="ValueError: year") as caught:
+            read()
+        assert caught.value.advice
+    assert store.now() is None
+
+
 def test_a_full_disk_is_told_in_one_line_and_keeps_the_old_record(small_disk: Path) -> None:
     store = LocalStore(small_disk)
     store.create("head.json", b"old")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import logging
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta, timezone
 from itertools import count
 from pathlib import Path
 
@@ -399,6 +402,50 @@ def test_a_server_that_says_nothing_more_is_given_up(
     assert time.monotonic() - began < 60
     proxy.silent = False
     assert list(store.names("")) == ["head.json"]
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [("0", "4"), ("-1", "4"), ("", "4"), ("60", "4"), ("3", "3")])
+def test_a_connection_is_waited_for_within_the_bound(monkeypatch: pytest.MonkeyPatch, asked: str, seconds: str) -> None:
+    given: list[str] = []
+
+    def refuse(**parameters: str) -> None:
+        given.append(parameters["connect_timeout"])
+        raise psycopg.OperationalError("no")
+
+    monkeypatch.setattr(psycopg.Connection, "connect", refuse)
+    monkeypatch.setenv("PGCONNECT_TIMEOUT", asked)
+    for parameters in ({}, {"connect_timeout": asked}):
+        with pytest.raises(psycopg.OperationalError):
+            postgres_client.connect(parameters)
+    assert given == [seconds, seconds]
+
+
+def test_a_connection_that_was_lost_is_not_kept(opened: Open, postgres_server: PostgresServer) -> None:
+    store = opened()
+    store.create("head.json", b"1")
+    lost = weakref.ref(store._database._connection)
+    end_connections(postgres_server)
+    assert read(store) == b"1"
+    gc.collect()
+    assert lost() is None
+
+
+def test_an_answer_that_the_driver_cannot_take_is_an_error(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = opened()
+    store.create("head.json", b"1")
+    monkeypatch.setattr(postgres, "_utc", lambda _: datetime(1, 1, 1).astimezone(timezone(timedelta(hours=-1))))
+    for call in (lambda: store.read("head.json"), store.now):
+        assert "OverflowError" in error(call).what
+    assert list(store.names("")) == ["head.json"]
+
+
+def test_what_the_driver_logs_is_silenced_once(opened: Open) -> None:
+    store = opened()
+    store.create("head.json", b"1")
+    before = list(logging.getLogger("psycopg").handlers)
+    assert read(store) == b"1"
+    assert before
+    assert logging.getLogger("psycopg").handlers == before
 
 
 def test_a_server_that_comes_back_in_time_is_waited_for(opened: Open, proxy: LossyProxy) -> None:

@@ -11,9 +11,10 @@ import pytest
 from fixtures.aws_sim import MotoServer
 from fixtures.fault_proxy import FaultProxy
 from tfguard.errors import ConflictError, RecordError
+from tfguard.stores.common import ATTEMPTS, CONNECT_SECONDS, READ_SECONDS
 from tfguard.stores.objects import ObjectStore
 from tfguard.stores.s3 import S3Bucket
-from tfguard.stores.s3_client import backend_client, backend_store, put_options
+from tfguard.stores.s3_client import _session, backend_client, backend_store, put_options
 
 _SETTINGS = {
     "bucket": "records",
@@ -176,6 +177,30 @@ def test_a_refused_role_is_told_in_one_line(proxy: FaultProxy) -> None:
     role = {"role_arn": "arn:aws:iam::123456789012:role/state", "sts_endpoint": proxy.url}
     error = _error(lambda: _store(proxy.url, role).read("head.json"))
     assert "AccessDenied" in error.what
+
+
+def test_a_file_with_a_token_that_is_gone_when_it_is_needed_is_told_in_one_line(proxy: FaultProxy) -> None:
+    role = {
+        "assume_role_with_web_identity.role_arn": "arn:aws:iam::123456789012:role/state",
+        "assume_role_with_web_identity.web_identity_token_file": "/nonexistent/token",
+        "endpoints.sts": proxy.url,
+    }
+    assert "/nonexistent/token" in _error(lambda: _store(proxy.url, role).read("head.json")).what
+
+
+@pytest.mark.parametrize(("asked", "tries"), [("0", 1), ("1", 2), ("20", ATTEMPTS)])
+def test_the_backends_retries_count_up_to_the_bound_on_a_call(proxy: FaultProxy, asked: str, tries: int) -> None:
+    rule = proxy.add_rule("error:503", service="s3", count=None)
+    _error(lambda: _store(proxy.url, {"max_retries": asked}).read("head.json"))
+    assert rule.fired == tries
+
+
+def test_the_clients_that_renew_credentials_are_bounded_too() -> None:
+    session = _session({})
+    for service in ("sts", "sso"):
+        config = session.create_client(service, region_name="us-east-1").meta.config
+        assert (config.connect_timeout, config.read_timeout) == (CONNECT_SECONDS, READ_SECONDS)
+        assert config.retries["total_max_attempts"] == ATTEMPTS
 
 
 def test_encryption_and_acl_go_with_every_put(proxy: FaultProxy, moto: MotoServer) -> None:

@@ -10,7 +10,7 @@ from tfguard.cli.interruptible import own_command
 from tfguard.cli.invocation import Invocation
 from tfguard.cli.options import format_option, print_document, state_option
 from tfguard.cli.wiring import stack_context
-from tfguard.errors import CorruptRecordError
+from tfguard.errors import CorruptRecordError, ExitCode, NewerRecordError
 from tfguard.flows.context import StackContext
 from tfguard.flows.history import page
 from tfguard.model.operation import Operation
@@ -42,14 +42,19 @@ def command(
     transitions: bool,
     state_path: str | None,
     form: str,
-) -> None:
-    """Show the stack's operations, newest first, those in the archive too."""
+) -> int:
+    """Show the stack's operations, newest first, those in the archive too.
+
+    What only a newer tfguard can read is named and left out: exit code 10, with all others shown.
+    """
     with own_command() as gate:
         context = stack_context(invocation, gate, state_path)
         found = page(context.records, None if everything else limit, before, context.console)
         live = context.records.live_operation()
         with_trails = transitions or (everything and form == "json")
-        trails = {item.id: _trail(context, item) for item in found.operations} if with_trails else {}
+        newer: list[str] = []
+        trails = {item.id: _trail(context, item, newer) for item in found.operations} if with_trails else {}
+    code = ExitCode.NO_RECORD if found.newer or newer else ExitCode.DONE
     if form == "json":
         where = context.records.location
         bodies = []
@@ -58,7 +63,7 @@ def command(
             actions = () if alive else next_actions(item, invocation.command)
             bodies.append(operation_document(item, where, actions, alive=alive))
         print_document(history_document(bodies, trails, found.next))
-        return
+        return code
     for item in found.operations:
         click.echo(history_line(item, operation_status(item, alive=item.id == live)))
         for line in transition_lines(trails.get(item.id, ())):
@@ -68,14 +73,20 @@ def command(
         more += " --transitions" if transitions else ""
         more += f" -state={shlex.quote(state_path)}" if state_path else ""
         click.echo(f"older: {invocation.command} history --before {found.next}{more}")
-    if not found.operations and before is None:
+    if not found.operations and before is None and not found.newer:
         click.echo(f"no operation is recorded at {context.records.location}")
+    return code
 
 
-def _trail(context: StackContext, operation: Operation) -> tuple[Transition, ...]:
-    """An operation's audit trail; of one that is damaged the beginning, and the damage is said aloud."""
+def _trail(context: StackContext, operation: Operation, newer: list[str]) -> tuple[Transition, ...]:
+    """An operation's audit trail; of one that cannot be read the beginning, and why not is said aloud.
+
+    `newer` is told the operation whose trail only a newer tfguard can read.
+    """
     try:
         return audit_trail(operation, context.records.transitions(operation.id))
-    except CorruptRecordError as error:
+    except (CorruptRecordError, NewerRecordError) as error:
+        if isinstance(error, NewerRecordError):
+            newer.append(operation.id)
         context.console.warn(error.what)
         return audit_trail(operation, ())

@@ -179,9 +179,9 @@ def _backend_file(data: Path) -> tuple[str, dict[str, str]] | None:
     if not isinstance(document, Mapping):
         raise _damaged(path)
     try:
-        backend = optional_object(document, "backend")
-        if not backend:
+        if document.get("backend") is None:
             return None
+        backend = optional_object(document, "backend")
         kind = optional_text(backend, "type")
         config = optional_object(backend, "config")
         naming = _NAMING.get(kind, _NAMING_ANY)

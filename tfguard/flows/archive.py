@@ -82,7 +82,7 @@ class Month:
 
 
 class Archive:
-    """Reads a record's archive. What was read of a month is kept, and read again for what may have been packed since."""
+    """Reads a record's archive. What was read of a month is kept, and read again where more may be packed by now."""
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -51,12 +50,41 @@ def _file(own: tuple[str, ...], named: str | None, name: str, environ: Mapping[s
 
 
 def _section(path: Path, name: str) -> Mapping[str, str]:
-    # "%" is a plain character in these files, and a key may stand twice.
-    parser = configparser.RawConfigParser(strict=False)
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
             return {}
-        parser.read_string(path.read_text("utf-8", "replace"))
-    except (OSError, configparser.Error, ValueError):
+        text = path.read_text("utf-8", "replace")
+    except (OSError, ValueError):
         return {}
-    return dict(parser.items(name)) if parser.has_section(name) else {}
+    return _entries(text, name)
+
+
+def _entries(text: str, name: str) -> Mapping[str, str]:
+    """The entries of a section; none when a line is no entry, as for the engine. A key that stands twice counts last.
+
+    Python's own reader of such files takes minutes over one that is made of blanks, or of lines that are none.
+    """
+    found: dict[str, str] = {}
+    section, indent = "", None
+    for line in text.splitlines():
+        bare = line.strip()
+        if not bare or bare[0] in "#;":
+            continue
+        margin = len(line) - len(line.lstrip())
+        if indent is not None and margin > indent:
+            continue  # more of the value before it
+        if bare[0] == "[" and "]" in bare:
+            section, indent = bare[1 : bare.rindex("]")], None
+            continue
+        key, separator, value = _parts(bare)
+        if not section or not separator or not key:
+            return {}
+        indent = margin
+        if section == name:
+            found[key.strip().lower()] = value.strip()
+    return found
+
+
+def _parts(entry: str) -> tuple[str, str, str]:
+    """Key, separator and value; whichever of `=` and `:` comes first separates them."""
+    return min((entry.partition(separator) for separator in "=:"), key=lambda parts: len(parts[0]))

@@ -111,6 +111,8 @@ class GcsBucket:
                 if_generation_match=int(expected) if expected else 0,
                 **self._patience,
             )
+            if not blob.generation:
+                raise LookupError("no generation")
 
     def token(self, key: str) -> str | None:
         """The token that an object was written with. Raises `MissingError`."""
@@ -207,9 +209,16 @@ class GcsBucket:
             reason = f"the credentials have expired or are refused ({told(error)})"
             raise RecordError(f"{what}: {reason}", _CREDENTIALS_ADVICE) from error
         # A bucket's name that cannot be one is a ValueError.
-        except (GoogleAPIError, GoogleAuthError, DataCorruption, InvalidResponse, *UNFORESEEN) as error:
+        except (
+            *(GoogleAPIError, GoogleAuthError, DataCorruption, InvalidResponse),
+            *(OSError, RuntimeError, ValueError),
+        ) as error:
             cause = error.cause if isinstance(error, RetryError) and error.cause else error
             raise RecordError(f"{what}: {told(cause)}", self._advice(cause, permission)) from error
+        except UNFORESEEN as error:
+            raise RecordError(
+                f"{what}: the answer has another form than Google's ({told(error)})", _OTHER_ADVICE
+            ) from error
 
     def _advice(self, error: BaseException, permission: str) -> str:
         code = getattr(error, "code", None)
