@@ -128,7 +128,7 @@ def test_a_page_that_is_not_the_stores_is_an_error_and_never_no_record(
 
 def test_a_server_that_does_not_speak_postgresql_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_client, "PATIENCE", 0.5)
-    with _answering(200, _HTML, {}) as port:
+    with _mute(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") as port:
         for call in _CALLS.values():
             with pytest.raises(RecordError) as caught:
                 call(_postgres(port))
