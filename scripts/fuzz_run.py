@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import multiprocessing
 import os
 import sys
@@ -24,7 +25,7 @@ def work(names: Sequence[str], inputs: int, seed: int) -> Iterator[Work]:
     shares = sum(TARGETS[name].share for name in names)
     part = 0
     for name in names:
-        left = max(1, round(inputs * TARGETS[name].share / shares))
+        left = math.ceil(inputs * TARGETS[name].share / shares)
         while left > 0:
             yield name, min(left, _AT_ONCE), seed * 1_000_003 + part
             left -= _AT_ONCE

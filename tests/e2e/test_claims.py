@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 from helpers import APPLY, Run, StackFactory, Start, head, kill, operations, record, settings, wait_until
@@ -91,3 +93,19 @@ def test_a_run_that_was_killed_while_it_planned_leaves_nothing_in_the_way(
     assert tfguard("status", cwd=stack).returncode == 0
     assert tfguard(*APPLY, cwd=stack).returncode == 0
     assert len(operations(stack)) == 1
+
+
+def test_an_empty_state_that_another_engine_holds_is_not_called_damaged(
+    plain_stack: StackFactory, tfguard: Run, run_env: dict[str, str], engine: Path
+) -> None:
+    stack = settings(plain_stack(LASTING))
+    plain = subprocess.Popen([str(engine), *APPLY], cwd=stack, env=run_env, stdout=subprocess.DEVNULL)
+    wait_until(lambda: (stack / "running").exists())
+    assert (stack / "terraform.tfstate").read_bytes() == b""
+    refused = tfguard(*APPLY, cwd=stack)
+    assert (refused.returncode, refused.stdout) == (12, "")
+    assert "an engine is about to write it" in refused.stderr
+    assert "delete" not in refused.stderr
+    (stack / "go").touch()
+    assert plain.wait(60) == 0
+    assert tfguard(*APPLY, cwd=stack).returncode == 0

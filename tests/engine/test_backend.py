@@ -187,3 +187,15 @@ def test_a_backend_block_counts_in_a_terraform_block_alone(tmp_path: Path) -> No
 def test_a_workspace_that_the_engine_refuses_has_no_place(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="workspace"):
         locate_state(tmp_path, {"TF_WORKSPACE": name})
+
+
+def test_a_state_has_one_place_whichever_way_leads_to_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "real" / "sub").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    places = [
+        locate_state(tmp_path / "real", {}),
+        locate_state(tmp_path / "link", {}),
+        locate_state(tmp_path / "real", {}, "sub/../terraform.tfstate"),
+        locate_state(tmp_path / "real", {}, str(tmp_path / "link" / "terraform.tfstate")),
+    ]
+    assert {place.stack.location for place in places} == {str(tmp_path / "real" / "terraform.tfstate")}

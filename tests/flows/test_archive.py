@@ -247,6 +247,31 @@ def test_an_old_operation_that_stayed_is_in_its_place_in_the_history(store: Reco
     )
 
 
+def test_a_page_comes_before_an_operation_that_there_is(store: RecordStore, clock: MovedClock) -> None:
+    ids = filled(store, clock, 9)
+    archive_closed(records_in(store, clock), clock, 35 * DAY)
+    for chosen in (ids[-1], ids[1]):
+        in_full = page(records_in(store), 2, chosen, Heard())
+        assert in_full.operations
+        assert page(records_in(store), 2, chosen.lower(), Heard()) == in_full
+    for unknown in ("nonsense", "0" * 26, ids[0] + "0"):
+        with pytest.raises(UsageError, match=rf"no operation at .* begins {unknown}"):
+            page(records_in(store), 2, unknown, Heard())
+
+
+def test_a_page_before_an_operation_is_shown_where_the_archives_chain_is_damaged(
+    store: RecordStore, clock: MovedClock
+) -> None:
+    ids = filled(store, clock, 9)
+    archive_closed(records_in(store, clock), clock, 35 * DAY)
+    blob = store.read("archive/chain.json")
+    assert blob is not None
+    store.replace("archive/chain.json", b"{", blob.version)
+    heard = Heard()
+    assert [operation.id for operation in page(records_in(store), None, ids[1], heard).operations] == ids[:1]
+    assert heard.lines
+
+
 def test_only_the_months_that_a_page_needs_are_read(store: RecordStore, clock: MovedClock) -> None:
     ids = filled(store, clock, 9)
     archive_closed(records_in(store, clock), clock, 35 * DAY)

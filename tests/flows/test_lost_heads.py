@@ -11,7 +11,7 @@ from test_records import FixedClock, Heard, OneHost, intent, result
 from tfguard.errors import CorruptRecordError
 from tfguard.flows.heads import HEAD
 from tfguard.flows.records import Records
-from tfguard.model.operation import Head, Outcome
+from tfguard.model.operation import Outcome
 from tfguard.stores.local import LocalStore
 
 
@@ -33,7 +33,7 @@ def test_without_its_head_a_record_with_an_open_operation_is_damaged_and_not_fre
     if outcome:
         records.finish(result(outcome), None)
     (folder / HEAD).unlink()
-    with pytest.raises(CorruptRecordError, match=r"head\.json is missing, and operation 01A is not settled"):
+    with pytest.raises(CorruptRecordError, match=r"head\.json is missing, and operation 01A is recorded beside it"):
         records.head()
     with pytest.raises(CorruptRecordError):
         records.claim("01B", None)
@@ -42,11 +42,16 @@ def test_without_its_head_a_record_with_an_open_operation_is_damaged_and_not_fre
     assert records.head().open_operations == ("01A",)
 
 
-def test_without_its_head_a_record_of_settled_operations_alone_is_fresh(records: Records, folder: Path) -> None:
+def test_without_its_head_a_record_of_settled_operations_is_damaged_too_and_made_good(
+    records: Records, folder: Path
+) -> None:
     records.begin(intent(), ())
     records.finish(result(Outcome.ABSENT), None)
     (folder / HEAD).unlink()
-    assert records.head() == Head()
+    with pytest.raises(CorruptRecordError):
+        records.head()
+    assert records.rebuild_head(Heard())  # type: ignore[arg-type]
+    assert (records.head().current, records.head().open_operations) == ("01A", ())
 
 
 @pytest.mark.parametrize("name", ["outcome.json", "intent.json"])

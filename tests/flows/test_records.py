@@ -36,6 +36,7 @@ from tfguard.model.operation import (
     Step,
 )
 from tfguard.model.plan import Action
+from tfguard.schemas.records import encode_intent
 from tfguard.stores.local import LocalStore
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
@@ -454,3 +455,37 @@ def test_a_damaged_head_is_copied_aside_and_replaced_by_whoever_is_first(store: 
     assert not records.rebuild_head(Heard())
     assert [name for name in store.names("") if name.startswith(HEAD)] == [HEAD, f"{HEAD}.unreadable-1"]
     assert records.head().open_operations == ("01A",)
+
+
+def test_a_holder_that_was_settled_early_is_on_the_open_list_again_with_its_next_heartbeat(store: LocalStore) -> None:
+    records, other = (Records(store, FixedClock(), OneHost()) for _ in range(2))
+    records.begin(intent(), ())
+    other.finish(result(Outcome.ABSENT), None)
+    assert other.head().open_operations == ()
+    assert records.renew("01A", ProcessIdentity(7, 8))
+    assert other.head().open_operations == ("01A",)
+
+
+def test_what_was_planned_before_another_run_had_the_lease_is_not_begun(store: LocalStore) -> None:
+    paused, other = (Records(store, FixedClock(), OneHost()) for _ in range(2))
+    paused.claim("01A", None)
+    other.claim("01B", None)
+    other.begin(intent("01B"), ())
+    other.finish(result(Outcome.RECORDED, "01B"), None)
+    assert not paused.renew("01A"), "nothing has begun that the lease would have to be taken again for"
+    with pytest.raises(OperationAliveError, match="stopped for so long"):
+        paused.begin(intent(), ())
+    assert other.head().open_operations == ()
+    assert not other.operation("01A").open
+
+
+def test_a_run_that_comes_to_nothing_beside_an_intent_without_a_head_leaves_the_head(store: LocalStore) -> None:
+    store.create("operations/01A/intent.json", encode_intent(intent()))
+    records = Records(store, FixedClock(), OneHost())
+    with pytest.raises(CorruptRecordError):
+        records.claim("01B", None)
+    assert records.rebuild_head(Heard())
+    records.claim("01B", None)
+    records.release("01B")
+    assert records.head().open_operations == ("01A",)
+    assert records.without_outcome() == ("01A",)

@@ -12,6 +12,7 @@ from test_records import Heard, OneHost
 from test_records import intent as plain_intent
 from test_verify import AWS, CATALOG, END, START, Answer, FakeClock, FakeInventory, answers, listing, role
 
+from tfguard.errors import OperationAliveError
 from tfguard.flows.context import StackContext
 from tfguard.flows.records import Records
 from tfguard.flows.settle import Settling, settle
@@ -20,6 +21,7 @@ from tfguard.model.config import Config
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.event import EngineEvent, EventKind
 from tfguard.model.evidence import Confidence, EvidenceKind
+from tfguard.model.lock import StateLock
 from tfguard.model.operation import (
     BaselineEntry,
     ErroredState,
@@ -71,6 +73,11 @@ class FakeEngine:
     state: StateSnapshot = EMPTY_STATE
     answer: ImportProbe = UNTOLD
     probed: list[str] = field(default_factory=list)
+    held: StateLock | None = None
+
+    def lock(self) -> StateLock | None:
+        """Who has the state."""
+        return self.held
 
     def leftover_events(self, run_directory: Path) -> tuple[Sequence[EngineEvent], StreamHealth] | None:  # noqa: ARG002
         """The stream."""
@@ -261,3 +268,26 @@ def test_a_child_that_only_the_engine_can_read_is_not_absent_for_want_of_it_in_a
     found = settled(context, make_intent(tmp_path, steps=(CHILD,), baseline=(before,)))
     assert engine.probed == probed
     assert found.steps[0].outcome is (Outcome.ABSENT if probed else Outcome.UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("boot", "held", "refused"),
+    [
+        ("elsewhere", StateLock("l-1", who="ci@far"), True),
+        ("elsewhere", StateLock("l-1", process_known=True), False),
+        ("elsewhere", None, False),
+        (BOOT, StateLock("l-1", who="ci@far"), False),
+    ],
+)
+def test_a_run_of_another_host_is_not_concluded_while_its_engine_may_hold_the_state(
+    tmp_path: Path, boot: str, held: StateLock | None, refused: bool
+) -> None:
+    context = make_context(tmp_path, answers(listing()), engine=FakeEngine(held=held))
+    context.records.begin(make_intent(tmp_path, boot_id=boot), ())
+    operation = context.records.operation("01A")
+    if not refused:
+        settle(context, operation, Settling(patient=False))
+        return
+    with pytest.raises(OperationAliveError, match="locked by ci@far: its engine may still be at work"):
+        settle(context, operation, Settling(patient=False))
+    assert context.records.operation("01A").result is None

@@ -348,7 +348,7 @@ def test_without_the_library_the_user_learns_what_to_install(monkeypatch: pytest
     for name in ("azure.core.exceptions", "azure.storage.blob", "azure.identity"):
         monkeypatch.setitem(sys.modules, name, None)
     error = _error(lambda: backend_store({"storage_account_name": "a", "container_name": "c"}, "p").read("head.json"))
-    assert "tfguard[azure]" in error.advice
+    assert "pip install azure-storage-blob azure-identity" in error.advice
 
 
 def test_the_library_is_imported_only_when_it_is_used() -> None:

@@ -318,7 +318,7 @@ def test_without_the_library_the_user_learns_what_to_install(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "google.cloud.storage", None)
     monkeypatch.setitem(sys.modules, "google.cloud.storage.exceptions", None)
     error = _error(lambda: _store("http://127.0.0.1:9", "records").read("head.json"))
-    assert "tfguard[gcs]" in error.advice
+    assert "pip install google-cloud-storage" in error.advice
 
 
 def test_the_environment_names_endpoint_and_token_as_for_the_engine(

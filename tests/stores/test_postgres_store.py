@@ -463,8 +463,8 @@ def test_a_server_that_comes_back_in_time_is_waited_for(opened: Open, proxy: Los
     [
         ("tfguard_test:", "tfguard_test:no", "password authentication failed", "PGPASSWORD"),
         ("tfguard_test:", "nobody:", "password authentication failed", "PGPASSWORD"),
-        ("/postgres?", "/nowhere?", 'database "nowhere" does not exist', "role"),
-        ("sslmode=disable", "", "SSL", "sslmode"),
+        ("/postgres?", "/nowhere?", 'database "nowhere" does not exist', "create the database or correct its name"),
+        ("sslmode=disable", "", "SSL", "add ?sslmode=disable, or turn TLS on at the server"),
         ("sslmode=disable", "sslmode=some", "sslmode", "sslmode"),
         ("127.0.0.1", "nowhere.invalid", "nowhere.invalid", "role"),
     ],
@@ -485,7 +485,7 @@ def test_without_psycopg_the_user_learns_what_to_install(opened: Open, monkeypat
     monkeypatch.setitem(sys.modules, "psycopg", None)
     store = opened()
     for call in (lambda: store.read("head.json"), store.check_writable):
-        assert "pip install 'tfguard[postgres]'" in error(call).advice
+        assert "pip install 'psycopg[binary]'" in error(call).advice
 
 
 @pytest.mark.parametrize(

@@ -140,11 +140,21 @@ def test_no_credentials_at_all_are_told(proxy: FaultProxy, monkeypatch: pytest.M
     assert "NoCredentialsError" in _error(lambda: store.read("head.json")).what
 
 
+def test_a_role_without_credentials_to_assume_it_with_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    store = backend_store({"bucket": "records", "role_arn": "arn:aws:iam::123456789012:role/deploy"}, "p")
+    error = _error(lambda: store.read("head.json"))
+    assert "no AWS credentials are found" in error.what
+    assert "give this run AWS credentials" in error.advice
+
+
 def test_without_boto3_the_user_learns_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
     monkeypatch.setitem(sys.modules, "botocore.exceptions", None)
     error = _error(lambda: _store("http://127.0.0.1:9").read("head.json"))
-    assert "tfguard[aws]" in error.advice
+    assert "pip install boto3" in error.advice
 
 
 def test_the_environment_names_the_region_and_endpoint_as_for_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:

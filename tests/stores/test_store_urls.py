@@ -35,7 +35,6 @@ def test_a_relative_file_url_starts_at_the_configuration(tmp_path: Path) -> None
         ("gs://bucket/some/prefix/", "gs://bucket/some/prefix"),
         ("gs://bucket", "gs://bucket/"),
         ("azblob://account/container/some/prefix/", "azblob://account/container/some/prefix"),
-        ("azblob://account/container", "azblob://account/container/"),
         ("azblob://account/container/p?use_cli=true&endpoint=https://host:1/a", "azblob://account/container/p"),
         ("gs://bucket/p?impersonate_service_account=a@p.iam.gserviceaccount.com", "gs://bucket/p"),
     ],
@@ -70,13 +69,15 @@ def test_an_unknown_kind_is_refused_with_the_known_ones(url: str) -> None:
         "gs://b/p?credentials=hunter2",
         "azblob://",
         "azblob://account",
+        "azblob://account/stack",
+        "azblob://account/stack/",
         "azblob:///container/p",
         "azblob://account//p",
         "azblob://key:hunter2@account/container/p",
         "azblob://account/container/p?access_key=hunter2",
         "azblob://account/container/p?sas_token=hunter2",
         "azblob://account/container/p?client_secret=hunter2",
-        "azblob://account/container?sv=2024&sig=hunter2",
+        "azblob://account/container/p?sv=2024&sig=hunter2",
         "postgresql://user:hunter2@host/db/stack",
         "postgresql://user:hunter2/x@host/db/stack",
         "postgresql://user:hunter2",
@@ -91,6 +92,69 @@ def test_a_url_that_names_no_place_or_a_credential_is_refused(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_store(url)
     assert "hunter2" not in caught.value.what + caught.value.advice
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://b/p?endpoint=http://user:hunter2@host",
+        "s3://b/p?endpoint=user:hunter2@host",
+        "s3://b/p?endpoint=http%3A%2F%2Fuser%3Ahunter2%40host",
+        "s3://b/p?endpoint=http://user:x&hunter2@host",
+        "s3://b/p?profile=http://user:hunter2@host",
+        "gs://b/p?endpoint=http://user:hunter2@host",
+        "azblob://a/c/p?endpoint=http://user:hunter2@host/a",
+        "azblob://a/c/p?metadata_host=user:hunter2@host",
+        "postgresql://h/d/stack?host=http://user:hunter2@host",
+    ],
+)
+def test_credentials_in_a_parameter_are_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(ConfigError, match="has credentials in ") as caught:
+        open_store(url)
+    assert "credentials come from the environment" in caught.value.advice
+    assert "hunter2" not in caught.value.what + caught.value.advice
+
+
+@pytest.mark.parametrize(
+    ("url", "parameter"),
+    [
+        ("s3://b/p?use_path_style=maybe", "use_path_style"),
+        ("s3://b/p?encrypt=", "encrypt"),
+        ("azblob://a/c/p?use_cli=yes", "use_cli"),
+    ],
+)
+def test_what_is_neither_true_nor_false_is_refused(url: str, parameter: str) -> None:
+    with pytest.raises(ConfigError, match=f"the parameter {parameter} .* is neither true nor false") as caught:
+        open_store(url)
+    assert f"{parameter}=false" in caught.value.advice
+
+
+@pytest.mark.parametrize("value", ["true", "false", "1", "0"])
+def test_true_and_false_have_two_forms_each(value: str) -> None:
+    assert open_store(f"s3://b/p?encrypt={value}").location == "s3://b/p"
+
+
+@pytest.mark.parametrize("url", ["s3://b/p?region=x&region=y", "postgresql://h/d/stack?port=1&port=2"])
+def test_a_parameter_that_stands_there_twice_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"has the parameter (region|port) twice"):
+        open_store(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "known"), [("s3://b/p?color=red", "role_arn"), ("postgresql://h/d/stack?color", "sslmode")]
+)
+def test_an_unknown_parameter_is_named_with_the_known_ones(url: str, known: str) -> None:
+    with pytest.raises(ConfigError, match=f"has the parameter 'color'; known are .*{known}") as caught:
+        open_store(url)
+    assert "take it out" in caught.value.advice
+    assert "write `records:" not in caught.value.advice
+
+
+def test_the_stacks_own_folder_is_not_taken_for_a_container() -> None:
+    place = StateLocation(Stack("consul", "consul:net", "default", "/stack"))
+    with pytest.raises(ConfigError, match="names no container") as caught:
+        record_store(place, Config(records="azblob://account"), None)
+    assert "azblob://ACCOUNT/CONTAINER" in caught.value.advice
 
 
 @pytest.mark.parametrize("backend", ["http", "consul", "kubernetes", "remote", "cloud", "newer"])

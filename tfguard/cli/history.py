@@ -22,10 +22,13 @@ from tfguard.schemas.history import history_document
 from tfguard.schemas.operation import operation_document, operation_status
 
 _PAGE = 20
+_MOST = 1_000_000
 
 
 @click.command("history")
-@click.option("--limit", type=click.IntRange(min=1), default=_PAGE, show_default=True, help="How many to show.")
+@click.option(
+    "--limit", type=click.IntRange(min=1, max=_MOST), default=_PAGE, show_default=True, help="How many to show."
+)
 @click.option("--before", metavar="OPERATION", help="Show those that are older than this one: the next page.")
 @click.option("--all", "everything", is_flag=True, help="Show all of them, whatever the limit.")
 @click.option(

@@ -291,6 +291,7 @@ def _local(settings: Mapping[str, str], directory: Path, workspace: str, state_f
         path = directory / settings.get("path", "terraform.tfstate")
     else:
         path = directory / settings.get("workspace_dir", "terraform.tfstate.d") / workspace / "terraform.tfstate"
+    path = path.parent.resolve() / path.name  # one state has one record, whichever link leads to its folder
     return StateLocation(Stack("local", str(path), workspace, str(directory)), settings, path, bool(state_flag))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfguard.errors import CorruptRecordError, EmptyStateError, InputError
+from tfguard.errors import CorruptRecordError, EmptyStateError, InputError, OperationAliveError
 from tfguard.flows.records import Records
 from tfguard.flows.verify import Surroundings
 from tfguard.model.operation import Operation, Stack
@@ -42,10 +42,20 @@ class StackContext:
         return self.around.console
 
     def state_before(self) -> StateSnapshot:
-        """The state that a new operation starts from."""
+        """The state that a new operation starts from.
+
+        Raises `OperationAliveError` where it is empty and somebody holds it: an engine that makes its first state.
+        """
         try:
             return self.engine.pull_state()
         except EmptyStateError:
+            lock = self.engine.lock()
+            if lock is not None and not (lock.process_known and lock.process is None):
+                who = f" by {lock.who}" if lock.who else ""
+                raise OperationAliveError(
+                    f"the state {self.stack.location} is locked{who}, and empty: an engine is about to write it",
+                    "wait for it to end, then run the command again; do not remove the file",
+                ) from None
             if _had_no_state(self.last_operation()):
                 return EMPTY_STATE
             raise

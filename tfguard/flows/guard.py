@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfguard.errors import ExitCode, InterruptedRunError
+from tfguard.errors import ExitCode, InputError, InterruptedRunError
 from tfguard.flows.approvals import plan_file_claimed
 from tfguard.flows.context import StackContext
 from tfguard.flows.credentials import warn_of_expiry
@@ -104,8 +105,10 @@ def _guard(
     directory = open_run_folder(folder, operation_id, context.host, accepted)
     try:
         before = context.state_before()
-        plan_file = Path(context.stack.directory) / request.plan_file if request.plan_file else directory / "plan"
-        if not request.plan_file:
+        plan_file = directory / "plan"
+        if request.plan_file:
+            _copy_once(Path(context.stack.directory) / request.plan_file, plan_file)
+        else:
             planned = context.engine.plan(request, plan_file, directory)
             if planned.exit_code != 0:
                 return GuardedRun(planned.exit_code)
@@ -114,6 +117,15 @@ def _guard(
         return apply_prepared(context, prepared, argv, options, upkeep)
     finally:
         close_run_folder(directory, operation_id, context.records)
+
+
+def _copy_once(given: Path, plan_file: Path) -> None:
+    """What is shown, recorded and applied is one and the same file, whatever becomes of the given one meanwhile."""
+    try:
+        plan_file.touch(0o600)
+        shutil.copyfile(given, plan_file)
+    except OSError as error:
+        raise InputError(f"the plan file {given} cannot be read: {error.strerror}", "plan again") from error
 
 
 def apply_prepared(

@@ -23,30 +23,31 @@ _ATTEMPTS = 10
 class Heads:
     """Reads and changes the head of one stack's record, and holds its lease for one operation at a time.
 
-    `unsettled` names an operation that has begun and was not settled, told without the head.
+    `recorded` names an operation that is in the record, told without the head; None when there is none.
     """
 
-    def __init__(self, store: RecordStore, clock: Clock, host: Host, unsettled: Callable[[], str | None]) -> None:
+    def __init__(self, store: RecordStore, clock: Clock, host: Host, recorded: Callable[[], str | None]) -> None:
         self._store = store
         self._clock = clock
         self._host = host
-        self._unsettled = unsettled
+        self._recorded = recorded
         self._held: Lease | None = None
         self._begun = False
+        self._named = False
 
     def read(self, *, begins: bool = False) -> tuple[Head, Blob | None]:
         """The head and its bytes; a fresh one and None for a stack without a record.
 
         A run that `begins` has an intent of its own there already. Raises `CorruptRecordError` for a head that is
-        damaged, or missing beside an operation that is not settled, and `NewerRecordError` for a newer one.
+        damaged, or missing beside an operation, and `NewerRecordError` for a newer one.
         """
         blob = self._store.read(HEAD)
-        if blob is None and not begins and (lost := self._unsettled()):
+        if blob is None and not begins and (lost := self._recorded()):
             # Whoever begins claims the head first, so that it is there by now unless it was lost.
             blob = self._store.read(HEAD)
             if blob is None:
                 raise CorruptRecordError(
-                    f"the record {self._place} is missing, and operation {lost} is not settled",
+                    f"the record {self._place} is missing, and operation {lost} is recorded beside it",
                     "run `tfguard recover`, which makes a new one of the operations that are there",
                 )
         return decode_head(blob.data, self._place) if blob else Head(), blob
@@ -102,6 +103,7 @@ class Heads:
             nonlocal lease
             if not _is_of(head.lease, operation_id):
                 self.refuse_live(head, blob)
+                self._refuse_what_was_lost(operation_id)
             others = tuple(name for name in head.open_operations if name != operation_id)
             if late := [name for name in others if name not in accepted]:
                 raise OpenOperationError(f"operation {late[-1]} was left open meanwhile", "run `tfguard status`")
@@ -109,7 +111,15 @@ class Heads:
             return replace(head, current=operation_id, open_operations=(*others, operation_id), lease=lease)
 
         self.change(how, begins=True)
-        self._held = lease
+        self._held, self._named = lease, True
+
+    def _refuse_what_was_lost(self, operation_id: str) -> None:
+        """What was planned under a lease that somebody else has had since may be about another state."""
+        if self._holds(operation_id):
+            raise OperationAliveError(
+                "this run was stopped for so long that another one has had its lease; nothing was changed",
+                "run the command again",
+            )
 
     def begins(self) -> None:
         """Note that something of the run that holds the lease is in the record from now on."""
@@ -118,8 +128,8 @@ class Heads:
     def renew(self, operation_id: str, engine: ProcessIdentity | None) -> bool:
         """Say that the holder lives, and which engine process it runs; False when somebody else has the lease by now.
 
-        A lease that somebody gave up, who took this holder for dead, is taken again. Nothing is done for an operation
-        whose lease is not held here.
+        Once an operation has begun, a lease that somebody gave up, who took this holder for dead, is taken again, and
+        the operation is open again. Nothing is done for an operation whose lease is not held here.
         """
         held = self._held
         if held is None or not _is_of(held, operation_id):
@@ -128,13 +138,15 @@ class Heads:
 
         def how(head: Head, _blob: Blob | None) -> Head | None:
             nonlocal lost
-            lease = head.lease or held
-            lost = not _is_of(lease, operation_id)
-            if lost or not self._holds(operation_id):
+            lease = head.lease or (held if self._begun else None)
+            lost = lease is None or not _is_of(lease, operation_id)
+            if lease is None or lost or not self._holds(operation_id):
                 return None
             now = self._clock.now()
             engine_now = engine or lease.engine
-            return replace(head, lease=replace(lease, heartbeat=now, expires_at=now + LEASE_LASTS, engine=engine_now))
+            renewed = replace(lease, heartbeat=now, expires_at=now + LEASE_LASTS, engine=engine_now)
+            opened = {*head.open_operations, operation_id} if self._named else set(head.open_operations)
+            return replace(head, lease=renewed, open_operations=tuple(sorted(opened)))
 
         self.change(how)
         return not lost or not self._holds(operation_id)
@@ -173,6 +185,8 @@ class Heads:
         head, blob = self.read()
         if blob is None or head.current or head.open_operations or not _is_of(head.lease, operation_id):
             return False
+        if self._recorded():
+            return False
         with contextlib.suppress(ConflictError):
             self._store.remove(HEAD, blob.data)
             return True
@@ -191,6 +205,11 @@ class Heads:
             f"operation {lease.operation_id} by {lease.user} on {lease.host}{job}: {who} (pid {process.pid})",
             "wait for it to end, then run the command again; never start a second run on top of it",
         )
+
+    def is_fresh(self) -> bool:
+        """Whether the head, which need not be readable, was written so lately that its writer may live."""
+        blob, told = self._store.read(HEAD), self._store.now()
+        return blob is not None and told is not None and told - blob.written_at < LEASE_LASTS
 
     def live(self) -> str | None:
         """The id of the operation whose holder lives now, if one does."""

@@ -34,14 +34,20 @@ def current_operation(records: Records) -> Operation | None:
 def find_operation(records: Records, beginning: str) -> Operation:
     """The operation whose id begins so; the archive is asked where the record itself has none.
 
-    Raises `UsageError` when there is none, or more than one.
+    Lower case counts as upper case. Raises `UsageError` when there is none, or more than one.
     """
-    live = [operation_id for operation_id in records.operation_ids() if operation_id.startswith(beginning)]
-    found = live or records.archive.beginning_with(beginning)
+    return records.operation(_find_id(records, beginning))
+
+
+def _find_id(records: Records, beginning: str) -> str:
+    """The only id that begins so. Raises `UsageError`."""
+    start = beginning.upper()
+    live = [operation_id for operation_id in records.operation_ids() if operation_id.startswith(start)]
+    found = live or records.archive.beginning_with(start)
     if len(found) != 1:
         what = "no operation" if not found else f"{len(found)} operations"
         raise UsageError(f"{what} at {records.location} with an id that begins {beginning}", "see `tfguard history`")
-    return records.operation(found[0])
+    return found[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +63,14 @@ class Page:
 
 
 def page(records: Records, limit: int | None, before: str | None, console: Console) -> Page:
-    """The newest `limit` operations (None: all), of those whose ids come before `before`, from the archive too.
+    """The newest `limit` operations (None: all), of those older than the one whose id begins with `before`, from the
+    archive too.
 
-    One whose record is damaged or newer, and a month of the archive that is, are said aloud and left out.
+    One whose record is damaged or newer, and a month of the archive that is, are said aloud and left out. Raises
+    `UsageError` when no operation begins with `before`, or more than one.
     """
+    if before is not None:
+        before = _page_begin(records, before)
     newer = False
 
     def tell(error: Unreadable) -> None:
@@ -78,6 +88,16 @@ def page(records: Records, limit: int | None, before: str | None, console: Conso
         except (CorruptRecordError, NewerRecordError) as error:
             tell(error)
     return Page(tuple(found), shown[-1] if len(wanted) > len(shown) else None, newer)
+
+
+def _page_begin(records: Records, before: str) -> str:
+    """The id that a page comes before. One that stands in full is taken as it is where the archive cannot be asked."""
+    try:
+        return _find_id(records, before)
+    except (CorruptRecordError, NewerRecordError):
+        if _month(before.upper()) == _LAST:
+            raise
+        return before.upper()
 
 
 def newest_first(records: Records, before: str | None, damaged: Callable[[str, Unreadable], None]) -> Iterator[str]:

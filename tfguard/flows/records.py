@@ -53,7 +53,7 @@ class Records:
         self._host = host
         self._audit = Audit(store, clock, host)
         self._archive = Archive(store)
-        self._heads = Heads(store, clock, host, self._unsettled_on_record)
+        self._heads = Heads(store, clock, host, self._recorded)
 
     @property
     def location(self) -> str:
@@ -81,18 +81,24 @@ class Records:
         """
         return self._heads.read()[0]
 
-    def _unsettled_on_record(self) -> str | None:
-        """An operation that has begun and was not settled, told without the head."""
+    def _recorded(self) -> str | None:
+        """An operation that is in the record, told without the head."""
         parts = [name.split("/") for name in self._store.names("operations")]
         begun = {part[1] for part in parts if len(part) > 2 and part[2].startswith(_OF_AN_OPERATION)}
-        return next((operation_id for operation_id in sorted(begun) if not self._is_settled(operation_id)), None)
+        return max(begun, default=None)
 
-    def _is_settled(self, operation_id: str) -> bool:
-        try:
-            result = self._outcome(operation_id)
-        except CorruptRecordError:
-            return False
-        return result is not None and not result.open
+    def without_outcome(self) -> tuple[str, ...]:
+        """The ids of the operations whose intent is there and no outcome, oldest first; the head is not asked."""
+        names = set(self._store.names("operations"))
+        ids = sorted({name.split("/")[1] for name in names if name.count("/") > 1})
+        return tuple(
+            name for name in ids
+            if _document(name, "intent.json") in names and _document(name, "outcome.json") not in names
+        )  # fmt: skip
+
+    def head_is_fresh(self) -> bool:
+        """Whether the head, which need not be readable, was written so lately that its writer may live."""
+        return self._heads.is_fresh()
 
     def claim(self, operation_id: str, run_directory: str | None) -> None:
         """Take the stack's lease for an operation that has no intent yet; raises as `Heads.claim` does."""

@@ -59,11 +59,17 @@ def _recover(context: StackContext, options: RecoverOptions) -> tuple[Operation,
     unreadable: CorruptRecordError | None = None
     settled: list[Operation] = []
     head = context.records.head()
+    for operation_id in context.records.without_outcome():
+        if operation_id not in head.open_operations:
+            context.console.warn(f"operation {operation_id} has no outcome and was on no list; it is settled now")
+            head = context.records.reopen(operation_id)
     if head.current and head.current not in head.open_operations:
         lost = context.records.set_damage_aside(head.current, context.console)
         if lost:
             context.records.outcome_lost(head.current)
             head = context.records.reopen(head.current)
+        elif head.current:
+            context.records.operation(head.current)  # raises what its damage is: nothing stands for an intent
     for operation_id in head.open_operations:
         if context.clock.interrupted:
             break
@@ -100,7 +106,8 @@ def _keep_what_is_not_ours(context: StackContext, options: RecoverOptions) -> No
 
 
 def _refuse_if_any_lives(context: StackContext) -> None:
-    """Without a sound head there is no lease to ask: the runs' own folders tell whether one still goes on."""
+    """Without a sound head there is no lease to ask: the runs' own folders tell whether one still goes on here, and how
+    old the damage is whether one may go on elsewhere."""
     for operation_id in context.records.operation_ids():
         try:
             intent = context.records.operation(operation_id).intent
@@ -111,6 +118,20 @@ def _refuse_if_any_lives(context: StackContext) -> None:
                 f"operation {operation_id} by {intent.actor.user} is running, beside a damaged head",
                 "wait for it to end, then run `tfguard recover` again",
             )
+    if context.records.head_is_fresh() and any(
+        _began_elsewhere(context, name) for name in context.records.without_outcome()
+    ):
+        raise OperationAliveError(
+            "the damaged head was written a moment ago, maybe by a run on another host that goes on",
+            "look whether one runs, and run `tfguard recover` again in a minute",
+        )
+
+
+def _began_elsewhere(context: StackContext, operation_id: str) -> bool:
+    try:
+        return context.records.operation(operation_id).intent.boot_id != context.host.boot()
+    except CorruptRecordError:
+        return True
 
 
 def _recover_one(context: StackContext, operation: Operation, options: RecoverOptions) -> Operation:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from tfguard.errors import InputError
+from tfguard.errors import InputError, OperationAliveError
 from tfguard.flows.context import STATE_UNREAD, StackContext
 from tfguard.flows.errored import read_errored_state, unpushed_errored_state
 from tfguard.flows.removals import note_removals
@@ -62,6 +62,7 @@ def settle(context: StackContext, operation: Operation, how: Settling) -> Operat
     Raises `InputError` when the state cannot be read: then nothing is concluded and the record stays as it was.
     """
     hidden, masks_known = of_record(operation)
+    _refuse_if_locked_elsewhere(context, operation)
     story = _story(context, operation, hidden)
     result = operation.result or _ended_alone(context, operation, story)
     state = context.read_state(operation)
@@ -83,9 +84,31 @@ def settle(context: StackContext, operation: Operation, how: Settling) -> Operat
         errored_state=errored or (replace(result.errored_state, pushed=True) if result.errored_state else None),
     )
     context.records.finish(settled, operation.result)
-    if operation.intent.run_directory:
+    if operation.intent.run_directory and not _is_of_elsewhere(context, operation):
         discard_run_folder(Path(operation.intent.run_directory), operation.id)
     return replace(operation, result=settled, journal=story.journal)
+
+
+def _refuse_if_locked_elsewhere(context: StackContext, operation: Operation) -> None:
+    """Raise `OperationAliveError` for a run on another host of which nobody knows the end, while the state is locked.
+
+    Its lease has ended, but that tells of its tfguard: the engine outlives it (rule 8), and only its lock can be seen
+    from here. Where the state is not locked, or the backend has no lock, nothing is seen, and the lease has to do.
+    """
+    if operation.result is not None or not _is_of_elsewhere(context, operation):
+        return
+    lock = context.engine.lock()
+    if lock is not None and not (lock.process_known and lock.process is None):
+        who = f" by {lock.who}" if lock.who else ""
+        raise OperationAliveError(
+            f"operation {operation.id} ran on {operation.intent.actor.host}, and the state is locked{who}: "
+            "its engine may still be at work",
+            f"wait for it to end; if you know that it has, run `tfguard force-unlock {lock.id}`, then this again",
+        )
+
+
+def _is_of_elsewhere(context: StackContext, operation: Operation) -> bool:
+    return operation.intent.boot_id != context.host.boot()
 
 
 def _story(context: StackContext, operation: Operation, hidden: Withholding) -> _Story:

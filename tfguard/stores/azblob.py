@@ -34,7 +34,7 @@ def no_azure() -> RecordError:
     """The optional dependency is missing."""
     return RecordError(
         "records in Azure Blob need azure-storage-blob and azure-identity, which are not installed",
-        "install them: `pip install 'tfguard[azure]'`",
+        "install them: `pip install azure-storage-blob azure-identity`",
     )
 
 

@@ -41,7 +41,7 @@ def no_google_library() -> RecordError:
     """The optional dependency is missing."""
     return RecordError(
         "records in Google Cloud Storage need google-cloud-storage, which is not installed",
-        "install it: `pip install 'tfguard[gcs]'`",
+        "install it: `pip install google-cloud-storage`",
     )
 
 

@@ -85,6 +85,12 @@ _LOGIN_ADVICE = (
     "give this run a role that may log in: user and PGPASSWORD, a password file (PGPASSFILE), or PGSERVICE; "
     "and the right sslmode"
 )
+# By what libpq says of a refused connection, which has no code of its own.
+_CONNECTION_ADVICE: Mapping[re.Pattern[str], str] = {
+    re.compile(r'database ".*" does not exist'): "create the database or correct its name",
+    re.compile(r"server does not support SSL"): "add ?sslmode=disable, or turn TLS on at the server",
+    _FINAL: _LOGIN_ADVICE,
+}
 _OTHER_ADVICE = "check the database and its log, then try again"
 _ADVICE: Mapping[str, str] = {
     "25006": "connect to the primary: name its host, or set target_session_attrs=read-write",
@@ -269,7 +275,8 @@ class Database:
         if error.sqlstate == "42501":
             return refused()
         if error.sqlstate is None:
-            return _LOGIN_ADVICE if _FINAL.search(str(error)) else _CONNECT_ADVICE
+            told = str(error)
+            return next((advice for said, advice in _CONNECTION_ADVICE.items() if said.search(told)), _CONNECT_ADVICE)
         return _ADVICE.get(error.sqlstate, _OTHER_ADVICE)
 
 
@@ -306,7 +313,7 @@ def import_psycopg() -> Any:
     except ImportError as error:
         raise RecordError(
             "records in PostgreSQL need psycopg 3, which is not installed or finds no libpq",
-            "install it: `pip install 'tfguard[postgres]'`",
+            "install it: `pip install 'psycopg[binary]'`",
         ) from error
     _silence_psycopg()
     return psycopg

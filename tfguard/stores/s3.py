@@ -34,7 +34,7 @@ _OTHER_ADVICE = "check network, endpoint, region and credentials of the bucket (
 
 def no_boto3() -> RecordError:
     """The optional dependency is missing."""
-    return RecordError("records in S3 need boto3, which is not installed", "install it: `pip install 'tfguard[aws]'`")
+    return RecordError("records in S3 need boto3, which is not installed", "install it: `pip install boto3`")
 
 
 class S3Bucket:

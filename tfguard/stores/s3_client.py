@@ -119,7 +119,13 @@ def _role_fetcher(settings: Settings, session: Any) -> Any | None:
         extra = {"RoleSessionName": name} if name else {}
         return AssumeRoleWithWebIdentityCredentialFetcher(create, partial(_web_token, settings), role, extra)
     if role := _first(settings, ("assume_role.role_arn", "role_arn")):
-        return AssumeRoleCredentialFetcher(create, session.get_credentials(), role, _role_arguments(settings))
+        base = session.get_credentials()
+        if base is None:
+            raise RecordError(
+                "no AWS credentials are found with which the role of the records could be assumed",
+                "give this run AWS credentials: the AWS_ variables, a profile, or the machine's own role",
+            )
+        return AssumeRoleCredentialFetcher(create, base, role, _role_arguments(settings))
     return None
 
 

@@ -12,6 +12,10 @@ from tfguard.ports import RecordStore
 from tfguard.stores import azblob_client, gcs_client, postgres, postgres_client, s3_client
 from tfguard.stores.local import LocalStore
 
+_BOOLEANS = frozenset({"encrypt", "use_cli", "use_msi", "use_oidc", "use_path_style"})
+_TRUTHS = frozenset({"true", "false", "1", "0"})
+_ADDRESSES = frozenset({"endpoint", "metadata_host"})
+
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
@@ -24,7 +28,8 @@ class Scheme:
 
 
 def open_store(url: str, base: Path | None = None) -> RecordStore:
-    """The store at `url`. A relative `file://DIR` starts at `base` (the folder of tfguard.yaml; None: the current one).
+    """The store at `url`, whose path ends with the stack's own folder. A relative `file://DIR` starts at `base` (the
+    folder of tfguard.yaml; None: the current one).
 
     Nothing is read or made yet. Raises `ConfigError` for a URL that names no store.
     """
@@ -62,6 +67,9 @@ def _open_gcs(rest: str, _base: Path) -> RecordStore:
 
 def _open_azblob(rest: str, _base: Path) -> RecordStore:
     (account, container, prefix), parameters = _object_place("azblob", rest)
+    if not prefix:
+        # The last part is the stack's own folder: where it is the second one, no container was named.
+        raise _refusal("azblob://", f"names no container: it must be {SCHEMES['azblob'].form}")
     # In the backend's settings, `endpoint` is that of the managed identity. There is no account key to look up here,
     # and without `use_cli` the identity is found as Azure's own tools find it.
     place_settings = {"storage_account_name": account, "container_name": container, "use_azuread_auth": "true"}
@@ -86,9 +94,7 @@ def _open_postgres(rest: str, _base: Path) -> RecordStore:
         )
     if not database or not stack or not rest.isprintable():
         raise _refusal("postgresql://", "names no database")
-    known = SCHEMES["postgresql"].parameters
-    if unknown := sorted(dict(parse_qsl(query, keep_blank_values=True)).keys() - known):
-        raise _refusal("postgresql://", f"has the parameter {unknown[0]}; known are {', '.join(sorted(known))}")
+    _parameters("postgresql", query)
     return postgres.url_store(f"postgresql://{login}{at}{host}/{database}?{query}", stack)
 
 
@@ -100,12 +106,39 @@ def _object_place(name: str, rest: str) -> tuple[list[str], dict[str, str]]:
     *names, prefix = f"{place}/".split("/", before_prefix)
     if len(names) < before_prefix or not all(names) or "@" in names[0]:
         raise _refusal(f"{name}://", f"must be {scheme.form}, without credentials")
-    parameters = dict(parse_qsl(query))
-    if unknown := sorted(parameters.keys() - scheme.parameters):
-        raise _refusal(
-            f"{name}://{place}", f"has the parameter {unknown[0]}; known are {', '.join(sorted(scheme.parameters))}"
-        )
-    return [*names, prefix.strip("/")], parameters
+    return [*names, prefix.strip("/")], _parameters(name, query)
+
+
+def _parameters(name: str, query: str) -> dict[str, str]:
+    """What stands behind the `?` of a URL of this scheme, without what is empty.
+
+    Raises `ConfigError`, which shows no value: it could be a secret.
+    """
+    known = SCHEMES[name].parameters
+    found: dict[str, str] = {}
+    for parameter, value in parse_qsl(query, keep_blank_values=True):
+        # A password with an unescaped `&` in it goes on as a parameter's name.
+        if "@" in parameter or ("@" in value and ("://" in value or parameter in _ADDRESSES)):
+            where = f"the parameter {parameter}" if parameter in known else "a parameter"
+            raise ConfigError(
+                f"records: {name}:// has credentials in {where}",
+                "take them out of the URL: credentials come from the environment",
+            )
+    for parameter, value in parse_qsl(query, keep_blank_values=True):
+        if parameter not in known:
+            raise ConfigError(
+                f"records: {name}:// has the parameter {parameter!r}; known are {', '.join(sorted(known))}",
+                "take it out or correct its name; credentials come from the environment",
+            )
+        if parameter in found:
+            raise ConfigError(f"records: {name}:// has the parameter {parameter} twice", "take one of them out")
+        if parameter in _BOOLEANS and value.lower() not in _TRUTHS:
+            raise ConfigError(
+                f"records: the parameter {parameter} of {name}:// is neither true nor false",
+                f"write {parameter}=true or {parameter}=false (or 1, 0)",
+            )
+        found[parameter] = value
+    return {parameter: value for parameter, value in found.items() if value}
 
 
 SCHEMES: Mapping[str, Scheme] = {
