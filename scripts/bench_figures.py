@@ -19,6 +19,7 @@ from fixtures.aws_sim import MotoServer
 from fixtures.large_runs import LARGE, SMALL, measured
 from fixtures.terraform_env import find_engine, find_mirror, terraform_environment, write_cli_config, write_stack
 from scripts.bench_archive import archive_figures
+from scripts.bench_journal import bench_journal
 
 ROOT = Path(__file__).parent.parent
 REPORT = ROOT / "docs" / "benchmarks.md"
@@ -229,7 +230,7 @@ def write_section(name: str, text: str) -> None:
 def main() -> None:
     """Run the measurement that was asked for."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("what", choices=["apply", "archive", "events", "memory", "version"])
+    parser.add_argument("what", choices=["apply", "archive", "events", "journal", "memory", "version"])
     parser.add_argument("--runs", type=int, default=5, help="how many counted runs (5)")
     parser.add_argument("--resources", type=int, default=50, help="size of the stack for `apply` (50)")
     parser.add_argument("--operations", type=int, default=5000, help="how many for `archive` (5000)")
@@ -239,6 +240,7 @@ def main() -> None:
         "apply": lambda: bench_apply(arguments.runs, arguments.resources),
         "archive": lambda: bench_archive(arguments.runs, arguments.operations),
         "events": bench_events,
+        "journal": bench_journal,
         "memory": bench_memory,
         "version": lambda: bench_version(max(arguments.runs, 10)),
     }

@@ -12,9 +12,10 @@ from test_records import Heard, OneHost
 from test_records import intent as plain_intent
 from test_verify import AWS, CATALOG, END, START, Answer, FakeClock, FakeInventory, answers, listing, role
 
-from tfguard.errors import OperationAliveError
+from tfguard.errors import CorruptRecordError, OperationAliveError
 from tfguard.flows.context import StackContext
 from tfguard.flows.records import Records
+from tfguard.flows.recover import RecoverOptions, recover
 from tfguard.flows.settle import Settling, settle
 from tfguard.flows.verify import Surroundings
 from tfguard.model.config import Config
@@ -39,6 +40,7 @@ from tfguard.model.plan import Action
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
 from tfguard.ports import ImportProbe
 from tfguard.reconcile.findings import decisions_since, findings_of
+from tfguard.schemas.records import encode_intent
 from tfguard.stores.local import LocalStore
 
 APP, OTHER = "aws_iam_role.app", "aws_iam_role.other"
@@ -78,6 +80,9 @@ class FakeEngine:
     def lock(self) -> StateLock | None:
         """Who has the state."""
         return self.held
+
+    def discard_import_blocks(self) -> None:
+        """There are none."""
 
     def leftover_events(self, run_directory: Path) -> tuple[Sequence[EngineEvent], StreamHealth] | None:  # noqa: ARG002
         """The stream."""
@@ -291,3 +296,25 @@ def test_a_run_of_another_host_is_not_concluded_while_its_engine_may_hold_the_st
     with pytest.raises(OperationAliveError, match="locked by ci@far: its engine may still be at work"):
         settle(context, operation, Settling(patient=False))
     assert context.records.operation("01A").result is None
+
+
+def test_recover_settles_an_operation_that_is_on_no_list_and_leaves_one_that_was_packed_away(tmp_path: Path) -> None:
+    context = make_context(tmp_path, answers(listing()))
+    context.records.begin(make_intent(tmp_path), ())
+    context.records.finish(Result("01A", OperationStatus.OK, END, ()), None)
+    store = LocalStore(tmp_path / "record")
+    forgotten = make_intent(tmp_path, operation_id="01B")
+    store.create("operations/01B/intent.json", encode_intent(forgotten))
+    settled = recover(context, RecoverOptions())
+    assert [operation.id for operation in settled] == ["01B"]
+    assert context.records.operation("01B").result is not None
+    assert context.records.without_outcome() == ()
+
+
+def test_recover_does_not_pass_over_an_intent_that_is_damaged(tmp_path: Path) -> None:
+    context = make_context(tmp_path, answers(listing()))
+    context.records.begin(make_intent(tmp_path), ())
+    context.records.finish(Result("01A", OperationStatus.OK, END, ()), None)
+    (tmp_path / "record" / "operations" / "01A" / "intent.json").write_text("")
+    with pytest.raises(CorruptRecordError):
+        recover(context, RecoverOptions())

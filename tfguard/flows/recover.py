@@ -60,7 +60,7 @@ def _recover(context: StackContext, options: RecoverOptions) -> tuple[Operation,
     settled: list[Operation] = []
     head = context.records.head()
     for operation_id in context.records.without_outcome():
-        if operation_id not in head.open_operations:
+        if operation_id not in head.open_operations and _has_no_end(context, operation_id):
             context.console.warn(f"operation {operation_id} has no outcome and was on no list; it is settled now")
             head = context.records.reopen(operation_id)
     if head.current and head.current not in head.open_operations:
@@ -82,6 +82,14 @@ def _recover(context: StackContext, options: RecoverOptions) -> tuple[Operation,
     if unreadable is not None:
         raise unreadable
     return tuple(settled)
+
+
+def _has_no_end(context: StackContext, operation_id: str) -> bool:
+    """Whether nothing tells how an operation ended; one that is just being packed away has its end in the archive."""
+    try:
+        return context.records.operation(operation_id).result is None
+    except CorruptRecordError:
+        return True
 
 
 def _keep_what_is_not_ours(context: StackContext, options: RecoverOptions) -> None:
