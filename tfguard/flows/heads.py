@@ -138,7 +138,7 @@ class Heads:
 
         def how(head: Head, _blob: Blob | None) -> Head | None:
             nonlocal lost
-            lease = head.lease or (held if self._begun else None)
+            lease = head.lease or (held if self._named else None)
             lost = lease is None or not _is_of(lease, operation_id)
             if lease is None or lost or not self._holds(operation_id):
                 return None
