@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -53,6 +54,12 @@ def refusal(done: subprocess.CompletedProcess[str], code: int) -> tuple[str, str
 def everything(folder: Path) -> dict[str, bytes]:
     """Every file below a folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def told(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The same, without how often the head was written: a run that came to nothing gives its lease back."""
+    counted = re.compile(rb'"(sum|revision)": [^,]*,')
+    return {name: counted.sub(b"", data) if name.endswith("head.json") else data for name, data in files.items()}
 
 
 # The engine.
@@ -127,7 +134,11 @@ def test_a_damaged_backend_file_is_told(plain_stack: StackFactory, tfguard: Run)
 
 @pytest.mark.parametrize(
     ("damage", "reason"),
-    [(lambda _: b"", "it is empty"), (lambda whole: whole[: len(whole) // 2], "cut"), (lambda _: b"[]", "version")],
+    [
+        (lambda _: b"", "it is empty"),
+        (lambda whole: whole[: len(whole) // 2], "cut"),
+        (lambda _: b"[]", "no JSON object"),
+    ],
     ids=["empty", "cut", "foreign"],
 )
 def test_a_damaged_state_is_never_taken_for_an_empty_one(
@@ -138,11 +149,11 @@ def test_a_damaged_state_is_never_taken_for_an_empty_one(
     state = stack / "terraform.tfstate"
     assert callable(damage)
     state.write_bytes(damage(state.read_bytes()))
-    before = everything(stack)
+    before = told(everything(stack))
     what, advice = refusal(tfguard(*APPLY, cwd=stack), 1)
     assert reason in what
     assert "backup" in advice
-    assert everything(stack) == before
+    assert told(everything(stack)) == before
     assert run_folders(stack) == []
 
 
