@@ -63,7 +63,9 @@ class Heads:
             changed = how(head, blob)
             if changed is None:
                 return head
-            written = replace(changed, revision=head.revision + 1)
+            told = (changed.current, changed.open_operations) != (head.current, head.open_operations)
+            # A lease that is taken and given back leaves the record as it was, to the byte.
+            written = replace(changed, revision=head.revision + told)
             with contextlib.suppress(ConflictError):
                 self._store.replace(HEAD, encode_head(written), blob.version if blob else None)
                 return written
