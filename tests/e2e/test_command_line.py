@@ -385,7 +385,7 @@ def test_a_plan_file_of_the_user_is_applied_without_a_question_and_stays(both: B
     assert both("apply", "-no-color", "my.plan").returncode == 0
     assert (workdir / "two" / "my.plan").exists()
     kept = intent(workdir / "two", operations(workdir / "two")[0])
-    assert kept["approval"] == "plan-file"
+    assert kept["approval"]["how"] == "plan-file"
     assert [step["address"] for step in kept["steps"]] == ["terraform_data.a", "terraform_data.b"]
 
 

@@ -15,7 +15,7 @@ from tfguard.cli.main import COMMANDS
 
 pytestmark = pytest.mark.e2e
 
-OWN = ("status", "recover", "history", "orphans", "doctor")
+OWN = ("status", "recover", "history", "orphans", "archive", "doctor")
 ADDED_TO_APPLY = ("--on-gap", "--reason", "--baseline", "--fail-on-gap", "--no-verify")
 
 

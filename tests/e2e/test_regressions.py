@@ -92,8 +92,8 @@ def test_2_provider_is_not_called_when_the_record_is_refused_after_the_approval(
 ) -> None:
     moto.client("s3").create_bucket(Bucket="records")
     stack = settings(stack_factory(role()), records="s3://records/tfguard")
-    # The record can be read, so that nothing speaks against the run until the intent is to be written.
-    proxy.add_rule("deny", action="PutObject", count=None)
+    # The lease can be taken, so that nothing speaks against the run until the intent is to be written.
+    proxy.add_rule("deny", action="PutObject", path="*/intent.json", count=None)
     done = tfguard(*APPLY, cwd=stack)
     assert done.returncode == 10, done.stderr
     assert "Terraform will perform the following actions" in done.stdout
