@@ -80,7 +80,7 @@ class CorruptRecordError(RecordError):
 
 
 class ConflictError(TfguardError):
-    """A compare-and-swap lost: somebody else wrote the record first. Flows turn it into `OperationAliveError`."""
+    """A compare-and-swap lost: somebody else wrote the record first. Read it again, and decide anew."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.ALIVE
 

@@ -116,7 +116,7 @@ class RecordStore(Protocol):
         ...
 
     def append(self, name: str, data: bytes) -> None:
-        """Add whole lines to a journal. One writer at a time, guarded by the lease."""
+        """Add whole lines to a journal, behind what any other writer has added."""
         ...
 
     def read_journal(self, name: str) -> bytes:

@@ -85,7 +85,6 @@ def guard(
     Raises `OpenOperationError`, `OperationAliveError`, `RecordError` or `InputError` before anything is changed;
     afterwards it returns, with the engine's own exit code.
     """
-    context.records.check_writable()
     operation_id = new_operation_id(context.clock.now())
     with holding(context, operation_id, folder / operation_id, request.lock_timeout) as upkeep:
         return _guard(context, request, argv, options, folder, operation_id, upkeep)

@@ -44,7 +44,6 @@ def repair(context: StackContext, request: RepairRequest, argv: Sequence[str], f
     An open operation is named and stops nothing: this is how people settle one. Raises `OperationAliveError` or
     `RecordError` before the engine is started; afterwards it returns, with the engine's own exit code.
     """
-    context.records.check_writable()
     operation_id = new_operation_id(context.clock.now())
     with holding(context, operation_id, folder / operation_id, request.lock_timeout) as upkeep:
         return _repair(context, request, argv, folder, operation_id, upkeep)
