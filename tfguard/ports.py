@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +18,7 @@ from tfguard.model.lock import StateLock
 from tfguard.model.operation import Actor, ErroredState, StreamHealth
 from tfguard.model.plan import Plan, ProviderConfig
 from tfguard.model.request import Approval, ChangeRequest, RepairRequest
+from tfguard.model.scan import Shard
 from tfguard.model.state import StateSnapshot
 
 
@@ -159,6 +160,48 @@ class Inventory(Protocol):
 
     def detail(self, found: CloudObject, provider: ProviderConfig) -> CloudObject:
         """The same object with creation time and tags, where the listing lacks them and another call gives them."""
+        ...
+
+
+class ShardLister(Protocol):
+    """Lists many places at once, for a scan."""
+
+    def list(self, shards: Sequence[Shard], done: Callable[[Shard], None]) -> Iterator[Listing]:
+        """The listing of every type of every shard, as each comes in, in no order; `done` is told each shard that has
+        been listed. A refusal, a crash of a worker included, is a gap in a listing, never an exception and never left
+        out: each type of each shard is answered once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class KnownState:
+    """One state that a scan subtracts; without a `snapshot`, `failure` says why it could not be read.
+
+    `location` names it for a person, without credentials. `records` is where the operations of its stack are recorded;
+    None where no place beside the state can be told.
+    """
+
+    location: str
+    workspace: str
+    snapshot: StateSnapshot | None
+    failure: str = ""
+    records: RecordStore | None = None
+
+
+class StateSource(Protocol):
+    """The states that one pattern of `scan.stacks` or of the command line means."""
+
+    @property
+    def pattern(self) -> str:
+        """The pattern as it was given, without credentials."""
+        ...
+
+    def read(self) -> Iterator[KnownState]:
+        """Each state, read when it is its turn. One that cannot be read is told in its `failure`.
+
+        Raises `InputError` when the pattern matches nothing, or when the place cannot be listed: which states there
+        are is then not known. Can be called again, and reads anew.
+        """
         ...
 
 

@@ -1,40 +1,32 @@
 """Every AWS entry of the catalogue against botocore's own models, and lived through on a simulated AWS.
 
-A new entry needs one more line in `CREATORS`: a function that makes such an object and returns its import id and ARN.
+A new entry needs a function that makes such an object and returns its import id and ARN: `tests/contract/aws_creators`.
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import boto3
 import botocore.session
 import jmespath
 import pytest
 from botocore.validate import ParamValidator
 from moto.server import ThreadedMotoServer
 
+from tests.contract.aws_creators import CREATORS, REGION, Cloud
 from tfguard.catalog.loader import load_catalog
 from tfguard.catalog.types import ResourceType
 from tfguard.inventory.aws import AwsInventory
 from tfguard.inventory.items import fill, holds, look_up, placeholders
 from tfguard.model.inventory import CloudObject
-from tfguard.model.plan import ProviderConfig
 
-REGION = "eu-west-1"
 ENTRIES = {entry.type: entry for entry in load_catalog() if entry.cloud == "aws"}
 LISTED = {name: entry for name, entry in ENTRIES.items() if entry.list is not None}
-TAGS = [{"Key": "team", "Value": "blue"}]
-TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
-RIGHTS = json.dumps(
-    {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "*"}]}
-)
 NO_ARN_IN_THE_SIMULATION = ("aws_ssm_parameter",)
 
 every_entry = pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
@@ -238,26 +230,6 @@ def _elements(shapes: Shapes) -> Shapes:
 # --- on a simulated AWS -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Cloud:
-    """A simulated AWS."""
-
-    url: str
-
-    def client(self, service: str) -> Any:
-        """A client of the SDK that talks to it."""
-        return boto3.client(
-            service, REGION, endpoint_url=self.url, aws_access_key_id="test", aws_secret_access_key="test"
-        )
-
-    def provider(self) -> ProviderConfig:
-        """A provider block that talks to it."""
-        keys = {"access_key": "test", "secret_key": "test"}
-        return ProviderConfig(
-            "aws", "registry.terraform.io/hashicorp/aws", {"region": REGION, "endpoint_url": self.url, **keys}
-        )
-
-
 @pytest.fixture(scope="module")
 def aws_server() -> Iterator[Cloud]:
     """A simulated AWS of this module's own."""
@@ -272,139 +244,6 @@ def aws_server() -> Iterator[Cloud]:
 def inventory() -> AwsInventory:
     """The inventory under test."""
     return AwsInventory(load_catalog())
-
-
-def _bucket(cloud: Cloud) -> tuple[str, str]:
-    s3 = cloud.client("s3")
-    s3.create_bucket(Bucket="one-bucket", CreateBucketConfiguration={"LocationConstraint": REGION})
-    s3.put_bucket_tagging(Bucket="one-bucket", Tagging={"TagSet": TAGS})
-    return "one-bucket", "arn:aws:s3:::one-bucket"
-
-
-def _queue(cloud: Cloud) -> tuple[str, str]:
-    sqs = cloud.client("sqs")
-    url = sqs.create_queue(QueueName="one.fifo", Attributes={"FifoQueue": "true"}, tags={"team": "blue"})["QueueUrl"]
-    return url, sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-
-
-def _topic(cloud: Cloud) -> tuple[str, str]:
-    arn = cloud.client("sns").create_topic(Name="one", Tags=TAGS)["TopicArn"]
-    return arn, arn
-
-
-def _table(cloud: Cloud) -> tuple[str, str]:
-    made = cloud.client("dynamodb").create_table(
-        TableName="one",
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
-        Tags=TAGS,
-    )
-    return "one", made["TableDescription"]["TableArn"]
-
-
-def _role(cloud: Cloud) -> tuple[str, str]:
-    made = cloud.client("iam").create_role(RoleName="one", Path="/app/", AssumeRolePolicyDocument=TRUST, Tags=TAGS)
-    return "one", made["Role"]["Arn"]
-
-
-def _policy(cloud: Cloud) -> tuple[str, str]:
-    made = cloud.client("iam").create_policy(PolicyName="one", Path="/app/", PolicyDocument=RIGHTS, Tags=TAGS)
-    return made["Policy"]["Arn"], made["Policy"]["Arn"]
-
-
-def _ec2_tags(kind: str) -> list[dict[str, Any]]:
-    return [{"ResourceType": kind, "Tags": [*TAGS, {"Key": "Name", "Value": "one"}]}]
-
-
-def _vpc(cloud: Cloud) -> tuple[str, str]:
-    made = cloud.client("ec2").create_vpc(CidrBlock="10.9.0.0/16", TagSpecifications=_ec2_tags("vpc"))["Vpc"]["VpcId"]
-    return made, f"arn:aws:ec2:{REGION}:123456789012:vpc/{made}"
-
-
-def _subnet(cloud: Cloud) -> tuple[str, str]:
-    made = cloud.client("ec2").create_subnet(
-        VpcId=_vpc(cloud)[0], CidrBlock="10.9.1.0/24", TagSpecifications=_ec2_tags("subnet")
-    )["Subnet"]
-    return made["SubnetId"], made["SubnetArn"]
-
-
-def _security_group(cloud: Cloud) -> tuple[str, str]:
-    made = cloud.client("ec2").create_security_group(
-        GroupName="one", Description="first", VpcId=_vpc(cloud)[0], TagSpecifications=_ec2_tags("security-group")
-    )["GroupId"]
-    return made, f"arn:aws:ec2:{REGION}:123456789012:security-group/{made}"
-
-
-def _instance(cloud: Cloud) -> tuple[str, str]:
-    ec2 = cloud.client("ec2")
-    made = ec2.run_instances(
-        ImageId=ec2.describe_images()["Images"][0]["ImageId"],
-        InstanceType="t3.micro",
-        SubnetId=_subnet(cloud)[0],
-        MinCount=1,
-        MaxCount=1,
-        TagSpecifications=_ec2_tags("instance"),
-    )["Instances"][0]["InstanceId"]
-    return made, f"arn:aws:ec2:{REGION}:123456789012:instance/{made}"
-
-
-def _db_instance(cloud: Cloud) -> tuple[str, str]:
-    made = cloud.client("rds").create_db_instance(
-        DBInstanceIdentifier="one",
-        DBInstanceClass="db.t3.micro",
-        Engine="postgres",
-        AllocatedStorage=20,
-        MasterUsername="someone",
-        MasterUserPassword="something-long",
-        Tags=TAGS,
-    )
-    return "one", made["DBInstance"]["DBInstanceArn"]
-
-
-def _log_group(cloud: Cloud) -> tuple[str, str]:
-    cloud.client("logs").create_log_group(logGroupName="/app/one", tags={"team": "blue"})
-    return "/app/one", f"arn:aws:logs:{REGION}:123456789012:log-group:/app/one"
-
-
-def _parameter(cloud: Cloud) -> tuple[str, str]:
-    cloud.client("ssm").put_parameter(Name="/app/one", Value="x", Type="SecureString", Tags=TAGS)
-    return "/app/one", f"arn:aws:ssm:{REGION}:123456789012:parameter/app/one"
-
-
-def _secret(cloud: Cloud) -> tuple[str, str]:
-    arn = cloud.client("secretsmanager").create_secret(Name="app/one", SecretString="x", Tags=TAGS)["ARN"]
-    return arn, arn
-
-
-def _repository(cloud: Cloud) -> tuple[str, str]:
-    made = cloud.client("ecr").create_repository(repositoryName="app/one", tags=TAGS)
-    return "app/one", made["repository"]["repositoryArn"]
-
-
-def _key(cloud: Cloud) -> tuple[str, str]:
-    made = cloud.client("kms").create_key(Description="one", Tags=[{"TagKey": "team", "TagValue": "blue"}])
-    return made["KeyMetadata"]["KeyId"], made["KeyMetadata"]["Arn"]
-
-
-CREATORS: dict[str, Callable[[Cloud], tuple[str, str]]] = {
-    "aws_s3_bucket": _bucket,
-    "aws_sqs_queue": _queue,
-    "aws_sns_topic": _topic,
-    "aws_dynamodb_table": _table,
-    "aws_iam_role": _role,
-    "aws_iam_policy": _policy,
-    "aws_vpc": _vpc,
-    "aws_subnet": _subnet,
-    "aws_security_group": _security_group,
-    "aws_instance": _instance,
-    "aws_db_instance": _db_instance,
-    "aws_cloudwatch_log_group": _log_group,
-    "aws_ssm_parameter": _parameter,
-    "aws_secretsmanager_secret": _secret,
-    "aws_ecr_repository": _repository,
-    "aws_kms_key": _key,
-}
 
 
 @every_listed_entry

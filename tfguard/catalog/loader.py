@@ -68,21 +68,31 @@ def load_catalog() -> Catalog:
     """The catalogue that comes with tfguard, read once. Raises `ConfigError` when a file of it is damaged."""
     types: dict[str, ResourceType] = {}
     aliases: dict[str, tuple[str, ...]] = {}
-    for path in sorted(_FOLDER.glob("*.yaml")):
+    shared: dict[str, dict[str, str]] = {}
+    # A cloud's own file (`aws.yaml`) sorts before those that go on with it (`aws_network.yaml`).
+    for path in sorted(_FOLDER.glob("*.yaml"), key=lambda path: path.stem):
         if path.name == _STATE_ONLY:
             continue
-        part = read_types(path.name, path.read_text(encoding="utf-8"))
+        cloud = path.stem.partition("_")[0]
+        part = read_types(path.name, path.read_text(encoding="utf-8"), shared.setdefault(cloud, {}))
+        if twice := part.types.keys() & types.keys():
+            raise ConfigError(f"{path.name}: {min(twice)}: is in another file too", _ADVICE)
         types.update(part.types)
         aliases.update(part.endpoint_aliases)
     patterns = read_state_only(_STATE_ONLY, (_FOLDER / _STATE_ONLY).read_text(encoding="utf-8"))
     return Catalog(types, aliases, patterns)
 
 
-def read_types(file: str, text: str) -> Catalog:
-    """The types of one catalogue file. Raises `ConfigError` with file, type and key."""
+def read_types(file: str, text: str, shared_ignore_tags: dict[str, str] | None = None) -> Catalog:
+    """The types of one catalogue file. Raises `ConfigError` with file, type and key.
+
+    `shared_ignore_tags` holds those of the cloud's files that were read before, which count here too; the file's own
+    are added to it.
+    """
     top = _Node(file, "(head)", "", _parse(file, text))
     top.allow("cloud", "endpoint_names", "ignore_tags", "types")
-    cloud, ignore_tags = top.text("cloud"), top.texts_by_name("ignore_tags")
+    cloud, ignore_tags = top.text("cloud"), {} if shared_ignore_tags is None else shared_ignore_tags
+    ignore_tags.update(top.texts_by_name("ignore_tags"))
     aliases = {name: top.at("endpoint_names").texts(name) for name in top.at("endpoint_names").names()}
     entries = top.at("types")
     return Catalog(

@@ -33,7 +33,8 @@ class CloudObject:
     """One object that exists at the provider.
 
     `identity` holds the values under which the object may be known in a state or a plan, by the catalogue's names
-    (`name`, `arn`, `id`, ...). `import_id` is what `terraform import` wants; it is not always `id` (case B53).
+    (`name`, `arn`, `id`, ...). `import_id` is what `terraform import` wants; it is not always `id` (case B53). `owner`
+    is the account that owns it, where the answer tells: what is shared in from elsewhere has another than `account`.
     """
 
     cloud: str
@@ -50,6 +51,7 @@ class CloudObject:
     parent: str | None = None
     stateful: bool = False
     ignored_because: str | None = None
+    owner: str | None = None
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
@@ -72,12 +74,16 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The objects of one type in one scope. With a gap, an object that is not listed may exist all the same."""
+    """The objects of one type in one scope. With a gap, an object that is not listed may exist all the same.
+
+    `soft_deleted` are those that are listed and only wait for their end (a key pending deletion): not in `objects`.
+    """
 
     type: str
     scope: Scope
     objects: tuple[CloudObject, ...] = ()
     gap: Gap | None = None
+    soft_deleted: tuple[CloudObject, ...] = ()
 
     @property
     def complete(self) -> bool:

@@ -7,12 +7,22 @@ from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
+class OwnedObject:
+    """An object that stands in a state only as an attribute of another (a root volume): its type, and a key."""
+
+    type: str
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class StateInstance:
     """One object that a state knows. `identity` holds catalogue identity attributes only.
 
     `provider` is the provider's source, `provider_key` its configuration as a plan names it (`aws`, `aws.eu`).
     `withheld` names the identity attributes that are marked sensitive, and therefore not in `identity`. `fingerprint`
     is a hash of the object's own id: it tells whether two instances of a type are one object, where no catalogue does.
+    `owned` are the objects that this one brought along and that have no address of their own.
     """
 
     address: str
@@ -24,6 +34,7 @@ class StateInstance:
     deposed: str | None = None
     withheld: tuple[str, ...] = ()
     fingerprint: str = ""
+    owned: tuple[OwnedObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
