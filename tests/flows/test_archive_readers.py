@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import threading
 from collections.abc import Callable, Sequence
@@ -329,3 +330,19 @@ def test_a_month_is_not_read_again_for_every_operation_that_is_not_in_it(tmp_pat
     for operation_id in ids:
         records.transitions(operation_id)
     assert asked.count("archive/2025-01.jsonl.gz") == 1
+
+
+def test_the_history_says_when_a_month_has_lost_some_of_its_entries(tmp_path: Any, clock: MovedClock) -> None:
+    store = LocalStore(tmp_path)
+    ids = filled(store, clock, 3, apart=DAY)
+    assert archive_closed(records_in(store, clock), clock, NOTHING).packed == ids[:2]
+    (name,) = [name for name in store.names("archive") if name.endswith(".gz")]
+    blob = store.read(name)
+    assert blob is not None
+    first, _ = gzip.decompress(blob.data).splitlines(keepends=True)
+    store.replace(name, gzip.compress(first), blob.version)
+
+    heard = Heard()
+    shown = page(records_in(store), None, None, heard)
+    assert [operation.id for operation in shown.operations] == [ids[2], ids[0]]
+    assert [line.partition(" holds ")[2] for line in heard.lines] == ["1 of the 2 entries that were packed"]

@@ -126,6 +126,14 @@ class Archive:
         """The operations of a month, in no order. Raises `CorruptRecordError` when they cannot be told."""
         return tuple(self._month(month).places)
 
+    def loss(self, known: AnchoredMonth) -> CorruptRecordError | None:
+        """What is wrong with a month that holds fewer entries than the chain counts; None when they are all there."""
+        held = len(self._month(known.month).lines)
+        if held >= known.entries:
+            return None
+        where = self.place(object_name(known.month))
+        return CorruptRecordError(f"{where} holds {held} of the {known.entries} entries that were packed", ADVICE)
+
     def beginning_with(self, beginning: str) -> tuple[str, ...]:
         """The operations whose ids begin so. Raises as `ids` does."""
         try:

@@ -9,6 +9,7 @@ from itertools import islice
 from tfguard.errors import CorruptRecordError, NewerRecordError, UsageError
 from tfguard.flows.archive import CHAIN, object_name
 from tfguard.flows.records import Records
+from tfguard.model.archive import AnchoredMonth
 from tfguard.model.disposition import DispositionKind
 from tfguard.model.finding import Finding
 from tfguard.model.ids import month_of
@@ -107,7 +108,8 @@ def newest_first(records: Records, before: str | None, damaged: Callable[[str, U
     """
     # The record is listed before the archive: what is packed in between is in both, and never in neither.
     live = [operation_id for operation_id in records.operation_ids() if before is None or operation_id < before]
-    for month, newest in _archived_months(records, damaged):
+    for known in _archived_months(records, damaged):
+        month, newest = known.month, known.newest
         if before is not None and month > _month(before):
             continue
         while live and (live[-1] > newest or _month(live[-1]) > month):
@@ -115,6 +117,8 @@ def newest_first(records: Records, before: str | None, damaged: Callable[[str, U
             yield before
         try:
             packed = records.archive.ids(month)
+            if loss := records.archive.loss(known):
+                damaged(object_name(month), loss)
         except CorruptRecordError as error:
             damaged(object_name(month), error)
             continue
@@ -126,13 +130,14 @@ def newest_first(records: Records, before: str | None, damaged: Callable[[str, U
     yield from reversed(live)
 
 
-def _archived_months(records: Records, damaged: Callable[[str, Unreadable], None]) -> Sequence[tuple[str, str]]:
-    """The months of the archive, newest first, each with an id that none of its operations is newer than."""
+def _archived_months(records: Records, damaged: Callable[[str, Unreadable], None]) -> Sequence[AnchoredMonth]:
+    """The months of the archive, newest first; where the chain cannot be read, with what their objects alone tell."""
     try:
-        return [(known.month, known.newest) for known in reversed(records.archive.chain()[0].months)]
+        return tuple(reversed(records.archive.chain()[0].months))
     except (CorruptRecordError, NewerRecordError) as error:
         damaged(CHAIN, error)
-        return [(month, _LAST) for month in records.archive.objects()]
+        unknown = AnchoredMonth("", entries=0, last="", size=0, digest="", newest=_LAST)
+        return [replace(unknown, month=month) for month in records.archive.objects()]
 
 
 def _month(operation_id: str) -> str:

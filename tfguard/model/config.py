@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 from enum import StrEnum
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -82,7 +82,12 @@ class GoogleScan:
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """Objects that a scan does not report, and why. All but `reason` are patterns, and all must match."""
+    """Objects that a scan does not report, and why. All that is said must hold.
+
+    `type`, `name`, `id`, `account` and `region` are patterns; `tag` is one of a tag's name, or of `NAME=VALUE`.
+    `younger_than` takes objects whose creation time is known and not that long ago. After the day `expires` the rule
+    does not count any more.
+    """
 
     type: str
     reason: str
@@ -90,10 +95,21 @@ class IgnoreRule:
     id: str = "*"
     account: str = "*"
     region: str = "*"
+    tag: str | None = None
+    younger_than: timedelta | None = None
+    expires: date | None = None
 
     def __post_init__(self) -> None:
         if not self.reason.strip():
             raise ValueError("reason is empty")
+
+    def __str__(self) -> str:
+        """What it says, for a person, without the reason."""
+        said = {name: getattr(self, name) for name in ("type", "name", "id", "account", "region")}
+        words = [f"{name} {pattern}" for name, pattern in said.items() if name == "type" or pattern != "*"]
+        words += [f"tag {self.tag}"] if self.tag else []
+        words += [f"younger than {format_duration(self.younger_than)}"] if self.younger_than else []
+        return ", ".join(words)
 
 
 @dataclass(frozen=True, slots=True)

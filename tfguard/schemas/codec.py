@@ -1,7 +1,7 @@
 """Dataclass <-> JSON by type hints: the one place where documents become types and types become documents.
 
 Known forms: dataclasses, `X | None`, `tuple[X, ...]`, `Mapping[str, X]`, Enum (by value), datetime (RFC 3339 UTC),
-timedelta (`14d`), str, int, float, bool. Anything else in a hint is a mistake in the program: `TypeError`.
+date, timedelta (`14d`), str, int, float, bool. Anything else in a hint is a mistake in the program: `TypeError`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
@@ -43,6 +43,8 @@ def dump(value: object, *, keep_none: bool = False) -> object:
             return value.value
         case datetime():
             return format_time(value)
+        case date():
+            return value.isoformat()
         case timedelta():
             return format_duration(value)
         case tuple() | list():
@@ -123,6 +125,8 @@ def _load_enum(kind: type[Enum], raw: object, where: Where) -> Enum:
 def _load_scalar(kind: type, raw: object, where: Where) -> object:
     if kind is datetime:
         return _load_time(_text(raw, where), where)
+    if kind is date:
+        return _load_date(_text(raw, where), where)
     if kind is timedelta:
         return _load_duration(_text(raw, where), where)
     if kind is str:
@@ -144,6 +148,13 @@ def _load_time(text: str, where: Where) -> datetime:
     except (ValueError, OverflowError):
         pass
     raise ShapeError(where, "must be an RFC 3339 time with a zone")
+
+
+def _load_date(text: str, where: Where) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ShapeError(where, "must be a day such as 2027-01-31") from None
 
 
 def _load_duration(text: str, where: Where) -> timedelta:

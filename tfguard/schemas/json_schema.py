@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import Enum
 from types import NoneType, UnionType
 from typing import get_args, get_origin
@@ -29,6 +29,7 @@ _SCALARS: Mapping[type, Json] = {
     int: {"type": "integer"},
     float: {"type": "number"},
     datetime: {"type": "string", "format": "date-time"},
+    date: {"type": "string", "format": "date"},
     timedelta: {"type": "string", "pattern": "^([0-9]{1,9}[smhd])+$"},
 }
 _SUM_SCHEMA: Json = {
