@@ -90,7 +90,7 @@ class AwsAccess:
         self._catalog = catalog
         self._lock = RLock()
         self._caller_lock = Lock()
-        self._clients: dict[tuple[str, str], Client] = {}
+        self._clients: dict[tuple[str, str, int], Client] = {}
         self._caller: Caller | None = None
         self._caller_failure: tuple[float, Exception] | None = None
         self._session = self._signed_in(loader)
@@ -109,13 +109,17 @@ class AwsAccess:
         """The partition that a region belongs to. Raises an error of `CALL_ERRORS` for a region that is none."""
         return str(self._session.get_partition_for_region(region))
 
-    def client(self, service: str, region: str) -> Client:
-        """The client of a service in a region. Raises an error of `CALL_ERRORS`, also for a bad endpoint."""
+    def client(self, service: str, region: str, attempts: int = _ATTEMPTS) -> Client:
+        """The client of a service in a region, which makes so many attempts at each call.
+
+        Raises an error of `CALL_ERRORS`, also for a bad endpoint.
+        """
         with self._lock:
-            found = self._clients.get((service, region))
+            found = self._clients.get((service, region, attempts))
             if found is None:
-                found = self._make_client(self._session, service, region, _config(self._settings, _READ_SECONDS))
-                self._clients[service, region] = found
+                config = _config(self._settings, _READ_SECONDS, attempts)
+                found = self._make_client(self._session, service, region, config)
+                self._clients[service, region, attempts] = found
             return found
 
     def asks_for_account(self) -> bool:
