@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from helpers import (
     APPLY,
@@ -235,3 +237,31 @@ def test_an_orphan_of_one_stack_never_lists_what_another_stack_made_meanwhile(
     assert (finding["address"], finding["object"]["name"]) == ("aws_iam_role.ours", "ours")
     assert step(status(tfguard, ours, code=11), "aws_vpc.main")["outcome"] == "recorded"
     assert orphans(tfguard, theirs, code=0)["findings"] == []
+
+
+def test_beside_a_deposed_object_nothing_can_be_adopted_and_the_way_out_is_told(
+    moto: MotoServer, proxy: FaultProxy, stack_factory: StackFactory, tfguard: Run
+) -> None:
+    new_first = "lifecycle { create_before_destroy = true }"
+    stack = settings(stack_factory(role(name="app-0", more=new_first)))
+    assert tfguard(*APPLY, cwd=stack).returncode == 0
+    main = stack / "main.tf"
+    main.write_text(main.read_text().replace("app-0", "app-1"))
+    proxy.add_rule("drop", action="CreateRole")
+    assert tfguard(*APPLY, cwd=stack).returncode == 1
+    # As a kill leaves it between the deposing of the old object and the saving of the new one.
+    state = json.loads((stack / "terraform.tfstate").read_text())
+    state["resources"][0]["instances"][0]["deposed"] = "deadbeef"
+    (stack / "terraform.tfstate").write_text(json.dumps({**state, "serial": state["serial"] + 1}))
+
+    assert tfguard("recover", "--yes", cwd=stack).returncode == 11
+    (found,) = orphans(tfguard, stack, code=2)["findings"]
+    refused = tfguard("import", "--orphan", found["id"], "--yes", cwd=stack)
+    assert refused.returncode == 1
+    assert "aws_iam_role.app still has a deposed object" in refused.stderr
+    assert "delete app-1 at the provider, run `tfguard recover`, then apply again" in refused.stderr
+
+    moto.client("iam").delete_role(RoleName="app-1")
+    assert tfguard("recover", "--yes", cwd=stack).returncode == 0
+    assert tfguard(*APPLY, cwd=stack).returncode == 0
+    assert [item["RoleName"] for item in moto.client("iam").list_roles()["Roles"]] == ["app-1"]
