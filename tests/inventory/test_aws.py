@@ -16,6 +16,7 @@ import boto3
 import pytest
 from moto.backends import get_backend
 
+from tfguard.catalog.loader import read_types
 from tfguard.inventory import aws_access
 from tfguard.inventory.aws import AwsInventory
 from tfguard.model.plan import ProviderConfig
@@ -264,7 +265,7 @@ def test_no_region_at_all_is_a_gap(inventory: AwsInventory, aws_server: str, blo
 
 
 def test_type_that_is_not_listed_is_a_gap(inventory: AwsInventory, aws: ProviderConfig) -> None:
-    for name in ("aws_iam_role_policy", "aws_nothing", "google_project"):
+    for name in ("aws_nothing", "google_project"):
         assert not inventory.covers(name)
         assert not inventory.list(name, aws).complete
 
@@ -320,6 +321,7 @@ def test_keys_are_told_apart_by_their_own_calls(inventory: AwsInventory, answeri
     listing = inventory.list("aws_kms_key", answering(kms(keys)))
     assert listing.complete
     assert {found.id: found.ignored_because for found in listing.objects} == {"ours": None, "theirs": "managed by AWS"}
+    assert [found.id for found in listing.soft_deleted] == ["dying"]
 
 
 def test_key_that_may_not_be_described_is_listed_with_a_gap(inventory: AwsInventory, answering: Answering) -> None:
@@ -328,6 +330,155 @@ def test_key_that_may_not_be_described_is_listed_with_a_gap(inventory: AwsInvent
     assert [found.id for found in listing.objects] == ["ours", "closed"]
     assert listing.gap is not None
     assert listing.gap.reason == "AccessDeniedException on DescribeKey (1 of 2 objects)"
+
+
+# --- one list for each parent -----------------------------------------------------------------------------------------
+
+ROLES_AND_POLICIES = """
+cloud: aws
+types:
+  aws_iam_role:
+    service: iam
+    scope: global
+    list: {operation: list_roles, result: "Roles[]"}
+    keys: {name: RoleName}
+    id: "{name}"
+    import_id: "{name}"
+    ignore: [{when: "RoleName == 'awss'", reason: of AWS}]
+  aws_iam_role_policy:
+    service: iam
+    scope: global
+    list:
+      operation: list_role_policies
+      result: "PolicyNames[]"
+      per: {type: aws_iam_role, arguments: {RoleName: "{name}"}}
+    keys: {id: "{role}:{name}"}
+    traits: {role: "{parent_name}", name: "@"}
+    id: "{id}"
+    import_id: "{id}"
+"""
+
+
+@pytest.fixture
+def policies() -> AwsInventory:
+    """An inventory of roles, and of policies that are listed for each role."""
+    return AwsInventory(read_types("x.yaml", ROLES_AND_POLICIES))
+
+
+def policies_page(*names: str) -> str:
+    """An answer to ListRolePolicies."""
+    members = "".join(f"<member>{name}</member>" for name in names)
+    result = f"<ListRolePoliciesResult><PolicyNames>{members}</PolicyNames></ListRolePoliciesResult>"
+    return f"<ListRolePoliciesResponse>{result}</ListRolePoliciesResponse>"
+
+
+def with_policies(refused: str = "", error: str = "AccessDenied") -> Answers:
+    """ListRoles with the roles `a`, `b` and `awss`, and ListRolePolicies with one policy for each."""
+
+    def answers(operation: str, arguments: dict[str, Any]) -> tuple[int, str]:
+        if operation == refused or arguments.get("RoleName") == refused:
+            return 403, DENIED.replace("AccessDenied", error)
+        if operation == "ListRoles":
+            return 200, roles_page("a", "b", "awss")
+        return 200, policies_page(f"of-{arguments['RoleName']}")
+
+    return answers
+
+
+def test_children_are_listed_for_each_parent(policies: AwsInventory, answering: Answering) -> None:
+    listing = policies.list("aws_iam_role_policy", answering(with_policies()))
+    assert listing.complete
+    assert [found.import_id for found in listing.objects] == ["a:of-a", "b:of-b", "awss:of-awss"]
+
+
+def test_parents_of_aws_itself_are_left_out_where_the_entry_says_so(answering: Answering) -> None:
+    text = ROLES_AND_POLICIES.replace('{RoleName: "{name}"}}', '{RoleName: "{name}"}, only_own: true}')
+    listing = AwsInventory(read_types("x.yaml", text)).list("aws_iam_role_policy", answering(with_policies()))
+    assert [found.import_id for found in listing.objects] == ["a:of-a", "b:of-b"]
+
+
+@pytest.mark.parametrize(
+    ("refused", "reason", "left"),
+    [
+        ("b", "AccessDenied on ListRolePolicies (1 of 3 aws_iam_role)", ["a:of-a", "awss:of-awss"]),
+        ("ListRolePolicies", "AccessDenied on ListRolePolicies (3 of 3 aws_iam_role)", []),
+        ("ListRoles", "aws_iam_role: AccessDenied on ListRoles", []),
+    ],
+)
+def test_child_list_that_is_refused_for_one_parent_is_a_gap(
+    policies: AwsInventory, answering: Answering, refused: str, reason: str, left: list[str]
+) -> None:
+    listing = policies.list("aws_iam_role_policy", answering(with_policies(refused)))
+    assert [found.import_id for found in listing.objects] == left
+    assert listing.gap is not None
+    assert listing.gap.reason == reason
+
+
+def test_parent_that_is_gone_by_now_has_no_children(policies: AwsInventory, answering: Answering) -> None:
+    listing = policies.list("aws_iam_role_policy", answering(with_policies("b", "NoSuchEntity")))
+    assert listing.complete
+    assert [found.import_id for found in listing.objects] == ["a:of-a", "awss:of-awss"]
+
+
+def test_parents_are_listed_once_for_many_types(policies: AwsInventory, answering: Answering) -> None:
+    asked: list[str] = []
+
+    def answers(operation: str, arguments: dict[str, Any]) -> tuple[int, str]:
+        asked.append(operation)
+        return with_policies()(operation, arguments)
+
+    provider = answering(answers)
+    for _ in range(2):
+        names = ["aws_iam_role_policy", "aws_iam_role", "aws_nothing"]
+        listings = {listing.type: listing for listing in policies.list_many(names, provider)}
+        assert {name: len(listing.objects) for name, listing in listings.items()} == {
+            "aws_iam_role_policy": 3,
+            "aws_iam_role": 3,
+            "aws_nothing": 0,
+        }
+    assert asked.count("ListRoles") == 2, "once for each round, and anew in the next"
+
+
+# --- what is in a list ------------------------------------------------------------------------------------------------
+
+
+def test_items_of_another_kind_and_those_that_are_gone_are_left_out(answering: Answering) -> None:
+    text = ROLES_AND_POLICIES.replace(
+        "keys: {name: RoleName}",
+        "keys: {name: RoleName}\n    only: \"RoleName != 'other'\"\n    gone: \"contains(RoleName, 'gone')\"\n"
+        "    soft_deleted: \"starts_with(RoleName, 'soft')\"",
+    )
+    provider = answering(lambda *_: (200, roles_page("a", "other", "gone", "soft", "soft-and-gone")))
+    listing = AwsInventory(read_types("x.yaml", text)).list("aws_iam_role", provider)
+    assert listing.complete
+    assert [found.id for found in listing.objects] == ["a"]
+    assert [found.id for found in listing.soft_deleted] == ["soft", "soft-and-gone"]
+
+
+BUSES = """
+cloud: aws
+types:
+  aws_cloudwatch_event_bus:
+    service: events
+    scope: regional
+    list: {operation: list_event_buses, result: "EventBuses[]", token: {argument: NextToken, answer: NextToken}}
+    keys: {name: Name}
+    id: "{name}"
+    import_id: "{name}"
+"""
+
+
+@pytest.mark.parametrize("last", ["", "ever the same"])
+def test_pages_are_followed_where_the_sdk_has_no_paginator(answering: Answering, last: str) -> None:
+    pages = {None: ("a", "1"), "1": ("b", "2"), "2": ("c", last), last: ("d", last)}
+
+    def answers(_: str, arguments: dict[str, Any]) -> tuple[int, str]:
+        name, token = pages[arguments.get("NextToken")]
+        return 200, json.dumps({"EventBuses": [{"Name": name}], **({"NextToken": token} if token else {})})
+
+    listing = AwsInventory(read_types("x.yaml", BUSES)).list("aws_cloudwatch_event_bus", answering(answers))
+    assert [found.id for found in listing.objects] == (["a", "b", "c", "d"] if last else ["a", "b", "c"])
+    assert listing.complete == (not last), "pages without an end are a gap"
 
 
 # --- detail -----------------------------------------------------------------------------------------------------------

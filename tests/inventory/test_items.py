@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from tfguard.catalog.loader import load_catalog
+from tfguard.catalog.loader import load_catalog, read_types
 from tfguard.catalog.types import ResourceType
-from tfguard.inventory.items import fill, holds, look_up, to_object, to_tags, to_time
-from tfguard.model.inventory import Scope
+from tfguard.inventory.items import as_parent, fill, holds, look_up, to_object, to_tags, to_time
+from tfguard.model.inventory import CloudObject, MadeBy, Scope
 
 HERE = Scope("aws", "123456789012", "eu-west-1")
 
@@ -35,7 +35,7 @@ def test_time_comes_in_many_forms(answered: object) -> None:
     assert to_time(answered) == datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("answered", [None, False, True, "soon", [], {}])
+@pytest.mark.parametrize("answered", [None, False, True, "soon", "long-ago", [], {}])
 def test_what_is_no_time_is_none(answered: object) -> None:
     assert to_time(answered) is None
 
@@ -66,6 +66,29 @@ def test_last_segment_is_the_name_in_a_url_or_an_arn() -> None:
     assert look_up("last_segment(@, '/')", "https://sqs/1/name.fifo") == "name.fifo"
     assert look_up("last_segment(TopicArn, ':')", {"TopicArn": "arn:aws:sns:r:1:name"}) == "name"
     assert look_up("last_segment(TopicArn, ':')", {}) is None
+
+
+def test_segment_counts_from_either_end_and_is_nothing_outside() -> None:
+    arn = {"Arn": "arn:aws:ecs:r:1:service/c/s"}
+    assert look_up("segment(Arn, ':', `3`)", arn) == "r"
+    assert look_up("segment(Arn, '/', `-2`)", arn) == "c"
+    assert [look_up(f"segment(Arn, '/', `{n}`)", arn) for n in (3, -4)] == [None, None]
+    assert look_up("segment(Arn, ':', `3`)", {"Arn": "arn:aws:s3:::b"}) is None
+    assert look_up("segment(Arn, ':', `3`)", {}) is None
+
+
+def test_lower_is_the_text_in_small_letters() -> None:
+    assert look_up("lower(Name)", {"Name": "A.b"}) == "a.b"
+
+
+def test_id_of_a_route_is_made_of_the_checksum_of_its_destination() -> None:
+    assert look_up("to_string(crc32(@))", "0.0.0.0/0") == "1080289494"
+
+
+def test_plain_path_leads_nowhere_through_what_is_no_mapping() -> None:
+    assert look_up("A.B", {"A": {"B": "c"}}) == "c"
+    for item in ({"A": ["B"]}, {"A": "B"}, {"A": None}, "A", None, []):
+        assert look_up("A.B", item) is None
 
 
 def test_condition_is_false_where_the_field_is_missing_or_empty() -> None:
@@ -132,7 +155,7 @@ def test_parameter_written_again_tells_no_creation_time() -> None:
         ("aws_kms_key", {"KeyId": "k", "KeyManager": "AWS"}, "managed by AWS"),
         ("aws_kms_key", {"KeyId": "k", "KeyManager": "CUSTOMER"}, None),
         ("aws_secretsmanager_secret", {"ARN": "a", "OwningService": "rds"}, "made by the service that owns it"),
-        ("aws_cloudwatch_log_group", {"logGroupName": "/aws/lambda/f"}, "made by Lambda at the first call"),
+        ("aws_cloudwatch_log_group", {"logGroupName": "/aws/sagemaker/Endpoints/f"}, "made by SageMaker"),
         ("aws_instance", {"InstanceId": "i", "Tags": [{"Key": "aws:autoscaling:groupName", "Value": "g"}]},
          "made by an Auto Scaling group"),
         ("aws_instance", {"InstanceId": "i", "Tags": [{"Key": "eks:nodegroup-name", "Value": "g"}]},
@@ -144,3 +167,46 @@ def test_what_nobody_made_with_terraform_is_marked(name: str, item: object, reas
     found = to_object(entry(name), item, HERE, "aws")
     assert found is not None
     assert found.ignored_because == reason
+
+
+OF_A_BOX = """
+cloud: aws
+types:
+  aws_thing:
+    service: thing
+    scope: regional
+    list: {operation: list_things, result: "Things[]", per: {type: aws_box, arguments: {Box: "{name}"}}}
+    keys: {arn: "{id}/arn", id: "{box}/{name}", name: Name}
+    traits: {box: "{parent_name}"}
+    id: "{id}"
+    import_id: "{parent_arn}|{name}"
+    owner: OwnerId
+    made_by:
+      - {type: aws_box, attribute: box, parent_attribute: name, when: Automatic, reason: made by its box}
+      - {type: aws_bag, value: "Bag.Id", parent_attribute: id, reason: of its bag, certain: false}
+"""
+
+
+def of_a_box(item: object) -> CloudObject:
+    """A thing that was listed for a box."""
+    box = CloudObject("aws", HERE.account, HERE.region, "aws_box", "b-1", "b-1", {"name": "box"}, arn="arn:b")
+    kind = read_types("x.yaml", OF_A_BOX).get("aws_thing")
+    assert kind is not None
+    found = to_object(kind, item, HERE, "aws", as_parent(box))
+    assert found is not None
+    return found
+
+
+def test_values_of_the_parent_and_templates_of_templates_are_filled_in() -> None:
+    found = of_a_box({"Name": "n"})
+    assert found.identity == {"arn": "box/n/arn", "id": "box/n", "name": "n", "box": "box"}
+    assert (found.id, found.import_id, found.owner) == ("box/n", "arn:b|n", None)
+
+
+def test_makers_are_named_where_the_item_tells_of_them() -> None:
+    by_box = MadeBy("aws_box", "name", "box", "made by its box")
+    by_bag = MadeBy("aws_bag", "id", "bag-1", "of its bag", certain=False)
+    assert of_a_box({"Name": "n"}).made_by == ()
+    assert of_a_box({"Name": "n", "Automatic": True}).made_by == (by_box,)
+    assert of_a_box({"Name": "n", "Bag": {"Id": "bag-1"}}).made_by == (by_bag,)
+    assert of_a_box({"Name": "n", "OwnerId": "999999999999"}).owner == "999999999999"

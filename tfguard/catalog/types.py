@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+
+PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+"""A name in a template."""
+
+JOINT = "+"
+"""Joins the names of the attributes that tell one object from another only together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +23,31 @@ class EachCall:
 
 
 @dataclass(frozen=True, slots=True)
+class PerParent:
+    """A list that is asked for once for each object of another listed type. `arguments` are templates over that one."""
+
+    type: str
+    arguments: Mapping[str, object]
+    only_own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PageToken:
+    """How to go on, where the SDK has no paginator: the argument to send, and where the answer has it."""
+
+    argument: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlsoCall:
+    """The same list with other arguments, in one region alone: what exists once in an account beside the regions'."""
+
+    region: str
+    arguments: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
 class ListCall:
     """How to list every object of a type: a client operation of the cloud's SDK and the JMESPath of the items."""
 
@@ -24,6 +56,9 @@ class ListCall:
     arguments: Mapping[str, object] = field(default_factory=dict)
     page_size: int | None = None
     each: EachCall | None = None
+    per: PerParent | None = None
+    token: PageToken | None = None
+    also: tuple[AlsoCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +100,23 @@ class ParentRule:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeByRule:
+    """The object that may have made this one by itself: the one whose `parent_attribute` is this one's `value`.
+
+    `when` is a JMESPath that must be true for the item. Not `certain`: a person can have made such an object as well.
+    `when_ignored`: only where that one is itself ignored.
+    """
+
+    type: str
+    value: str
+    parent_attribute: str
+    reason: str
+    when: str | None = None
+    certain: bool = True
+    when_ignored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ResourceType:
     """One resource type. The format is described at the head of `aws.yaml`.
 
@@ -73,7 +125,11 @@ class ResourceType:
     with the same value fails, or answers with the object that is there. `traits` are attributes that a plan knows but
     that several objects may share. `prefixes` maps an attribute such as `name_prefix` to the key or trait whose start
     it is. `id` is what a state holds as `id`; `import_id` what `terraform import` wants. `ignore_tags` maps the start
-    of a tag's name to the reason why an object that carries it is not Terraform's.
+    of a tag's name to the reason why an object that carries it is not Terraform's. `folded` tells how a key is compared
+    where the service ignores case or a trailing dot. `owns` leads from a state's instance to objects of other types
+    that stand in it as attributes alone: type -> key -> paths. `permissions` are the IAM actions of the entry's calls,
+    where they are not called as the calls are. `hourly` tells that it costs money by the hour, used or not. `handles`
+    are values that only calls and ids need: no attributes, so that they are neither compared nor read from a state.
     """
 
     type: str
@@ -87,18 +143,28 @@ class ResourceType:
     unique: tuple[str, ...] = ()
     traits: Mapping[str, str] = field(default_factory=dict)
     prefixes: Mapping[str, str] = field(default_factory=dict)
+    handles: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
     arn: str | None = None
     created: str | None = None
     tags: str | None = None
     details: tuple[DetailCall, ...] = ()
+    only: str | None = None
     gone: str | None = None
+    soft_deleted: str | None = None
+    owner: str | None = None
+    folded: Mapping[str, str] = field(default_factory=dict)
     ignore: tuple[IgnoreRule, ...] = ()
     ignore_tags: Mapping[str, str] = field(default_factory=dict)
     parent: ParentRule | None = None
+    made_by: tuple[MadeByRule, ...] = ()
+    owns: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    permissions: tuple[str, ...] = ()
     create: str | None = None
     delete: DeleteCall | None = None
     stateful: bool = False
+    hourly: bool = False
+    cfn: str | None = None
 
     @property
     def is_global(self) -> bool:
@@ -106,6 +172,38 @@ class ResourceType:
         return self.scope == "global"
 
     @property
+    def asks_parent(self) -> bool:
+        """Whether a run looks for the object's parent instead: only a call for each parent there is would list it."""
+        return self.parent is not None and (self.list is None or self.list.per is not None)
+
+    @property
     def attributes(self) -> tuple[str, ...]:
         """The allow-list: the only attributes of this type that are read from a plan or a state (rule 10)."""
-        return tuple(dict.fromkeys([*self.keys, *self.traits, *self.prefixes]))
+        named = dict.fromkeys([*self.keys, *self.traits, *self.prefixes])
+        return tuple(name for name in named if JOINT not in name)
+
+    def joined(self, values: Mapping[str, str], hidden: Collection[str] = ()) -> Mapping[str, str]:
+        """The keys that several attributes make together, as far as `values` has all of these.
+
+        The name of such a key is those of its attributes (`role+policy_arn`). One that may be missing ends in `?`: it
+        counts as empty then, unless it is among those that are there and `hidden`.
+        """
+        found = {}
+        for key, template in self.keys.items():
+            if JOINT in key:
+                may_miss = {part[:-1] for part in key.split(JOINT) if part.endswith("?")}.difference(hidden)
+                known = {**dict.fromkeys(may_miss, ""), **values}
+                if known.keys() >= set(PLACEHOLDER.findall(template)):
+                    found[key] = _filled(template, known)
+        return found
+
+    def comparable(self, attribute: str, value: str) -> str:
+        """The value of a key as it is compared: two that the service takes for one are equal here."""
+        how = self.folded.get(attribute, "")
+        if "case" in how:
+            value = value.lower()
+        return value.rstrip(".") if "dot" in how else value
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    return PLACEHOLDER.sub(lambda match: values[match[1]], template)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
@@ -42,17 +43,29 @@ class AwsInventory:
 
     def list(self, resource_type: str, provider: ProviderConfig, region: str | None = None) -> Listing:
         """Every object of the type that the provider configuration can see; whatever is in the way becomes a gap."""
-        entry = self._entry(resource_type)
-        if entry is None or entry.list is None:
-            return _nothing(resource_type, provider, region, "no call lists this type")
-        reason = self._unknown(entry, provider, region)
-        if reason:
-            return _nothing(resource_type, provider, region, reason)
+        return next(self.list_many([resource_type], provider, region))
+
+    def list_many(
+        self, resource_types: Iterable[str], provider: ProviderConfig, region: str | None = None
+    ) -> Iterator[Listing]:
+        """The listing of each type, in no order. A type that others are listed by is asked for once."""
+        listable: dict[str, ResourceType] = {}
+        for name in resource_types:
+            entry = self._entry(name)
+            if entry is None or entry.list is None:
+                yield _nothing(name, provider, region, "no call lists this type")
+            elif reason := self._unknown(entry, provider, region):
+                yield _nothing(name, provider, region, reason)
+            else:
+                listable[name] = entry
+        if not listable:
+            return
         try:
             lister = self._lister()
         except ImportError:
-            return _nothing(resource_type, provider, region, _NO_SDK)
-        return lister.list(entry, provider, region)
+            yield from (_nothing(name, provider, region, _NO_SDK) for name in listable)
+            return
+        yield from lister.list_many(listable.values(), provider, region)
 
     def place(self, resource_type: str, provider: ProviderConfig, region: str | None = None) -> Scope | None:
         """Where a listing would look, without listing; None where that cannot be told."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 
 from tfguard.catalog.loader import Catalog
-from tfguard.catalog.types import DetailCall, EachCall, ListCall, ResourceType
+from tfguard.catalog.types import DetailCall, EachCall, ListCall, PerParent, ResourceType
 from tfguard.inventory import aws_settings as settings_of
 from tfguard.inventory.aws_access import (
     CALL_ERRORS,
@@ -20,12 +20,13 @@ from tfguard.inventory.aws_access import (
     is_not_found,
     refusal,
 )
-from tfguard.inventory.items import fill, holds, look_up, placeholders, to_object, with_detail
+from tfguard.inventory.items import as_parent, fill, holds, look_up, placeholders, to_object, with_detail
 from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Gap, Listing, Scope
 from tfguard.model.plan import ProviderConfig
 
 _PARALLEL_CALLS = 8
 _MOST_PAGES = 10_000
+_NO_PARENT: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,14 @@ class _Place:
     scope: Scope
     partition: str
     doubt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """An item of a list answer, and what is known of the parent for which it was listed."""
+
+    found: object
+    parent: Mapping[str, str]
 
 
 class _NoPlaceError(Exception):
@@ -51,18 +60,41 @@ class AwsLister:
     """Makes the calls for `AwsInventory`, which has checked that the settings say whom to ask."""
 
     def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
         self._accesses = AwsAccesses(catalog)
 
     def list(self, entry: ResourceType, provider: ProviderConfig, region: str | None) -> Listing:
         """Every object of the type; all pages, or a gap."""
+        return next(self.list_many([entry], provider, region))
+
+    def list_many(
+        self, entries: Iterable[ResourceType], provider: ProviderConfig, region: str | None
+    ) -> Iterator[Listing]:
+        """The listing of each type; one that others are listed by is asked for once."""
+        done: dict[str, Listing] = {}
+        for entry in entries:
+            yield self._list(entry, provider, region, done)
+
+    def _list(
+        self, entry: ResourceType, provider: ProviderConfig, region: str | None, done: dict[str, Listing]
+    ) -> Listing:
+        if entry.type not in done:
+            done[entry.type] = self._list_anew(entry, provider, region, done)
+        return done[entry.type]
+
+    def _list_anew(
+        self, entry: ResourceType, provider: ProviderConfig, region: str | None, done: dict[str, Listing]
+    ) -> Listing:
         try:
             place = self._place(entry, provider, region)
         except _NoPlaceError as problem:
-            return _listing(entry, problem.scope, (), problem.reason)
-        items, failure = _list_items(entry, place)
-        objects, nameless = _objects(entry, items, place)
-        failures = "; ".join(dict.fromkeys(reason for reason in (place.doubt, failure, nameless) if reason))
-        return _listing(entry, place.scope, objects, failures)
+            return Listing(entry.type, problem.scope, gap=_gap(entry, problem.scope, problem.reason))
+        parents: Listing | None = None
+        if entry.list and entry.list.per:
+            parent = self._catalog.get(entry.list.per.type)
+            parents = self._list(parent, provider, region, done) if parent else None
+        items, failure = _list_items(entry, place, parents)
+        return _listing(entry, place, items, failure)
 
     def place(self, entry: ResourceType, provider: ProviderConfig, region: str | None) -> Scope | None:
         """Where `list` would look; None where that cannot be told."""
@@ -116,50 +148,118 @@ def _find_place(entry: ResourceType, provider: ProviderConfig, access: AwsAccess
     return _Place(client, scope, caller.partition)
 
 
-def _listing(entry: ResourceType, scope: Scope, objects: tuple[CloudObject, ...], failure: str) -> Listing:
-    gap = Gap(f"{scope} {entry.type}", failure) if failure else None
-    return Listing(entry.type, scope, objects, gap)
+def _gap(entry: ResourceType, scope: Scope, failure: str) -> Gap | None:
+    return Gap(f"{scope} {entry.type}", failure) if failure else None
 
 
-def _objects(entry: ResourceType, items: list[object], place: _Place) -> tuple[tuple[CloudObject, ...], str | None]:
-    """The objects that the items describe, and why they are not all: what has no id is something all the same."""
-    found: list[CloudObject] = []
+def _listing(entry: ResourceType, place: _Place, items: Sequence[_Item], failure: str | None) -> Listing:
+    """The objects that the items describe. What has no id is something all the same: a gap."""
+    objects: list[CloudObject] = []
+    soft_deleted: list[CloudObject] = []
     nameless = 0
     for item in items:
-        if entry.gone and holds(entry.gone, item):
+        waits = bool(entry.soft_deleted) and holds(entry.soft_deleted or "", item.found)
+        if not waits and entry.gone and holds(entry.gone, item.found):
             continue
-        one = to_object(entry, item, place.scope, place.partition)
+        if entry.only and not holds(entry.only, item.found):
+            continue
+        one = _object(entry, item, place)
         if one is None:
             nameless += 1
         else:
-            found.append(one)
-    return tuple(found), f"{nameless} of {len(items)} objects came without an id" if nameless else None
+            (soft_deleted if waits else objects).append(one)
+    unnamed = f"{nameless} of {len(items)} objects came without an id" if nameless else None
+    failures = "; ".join(dict.fromkeys(reason for reason in (place.doubt, failure, unnamed) if reason))
+    return Listing(entry.type, place.scope, tuple(objects), _gap(entry, place.scope, failures), tuple(soft_deleted))
 
 
-def _list_items(entry: ResourceType, place: _Place) -> tuple[list[object], str | None]:
+def _object(entry: ResourceType, item: _Item, place: _Place) -> CloudObject | None:
+    return to_object(entry, item.found, place.scope, place.partition, item.parent)
+
+
+def _list_items(entry: ResourceType, place: _Place, parents: Listing | None) -> tuple[list[_Item], str | None]:
     """The items of all pages, and why they are not all; what was seen before a page failed is kept."""
     call = entry.list
     if call is None:
         return [], "no call lists this type"
-    items: list[object] = []
-    failure = None
-    try:
-        for page in _pages(call, place.client):
-            items.extend(_items_in(call, page))
-    except CALL_ERRORS as error:
-        failure = refusal(error, _api_name(place.client, call.operation))
+    if call.per:
+        items, failure = _items_per_parent(call, call.per, place, parents)
+    else:
+        items, failure = _all_items(call, call.arguments, place)
+        for more in (also for also in call.also if also.region == place.scope.region):
+            further, problem = _all_items(call, {**call.arguments, **more.arguments}, place)
+            items, failure = [*items, *further], failure or problem
     if call.each is None:
         return items, failure
     described, unclear = _describe_each(entry, call.each, items, place)
     return described, failure or unclear
 
 
-def _pages(call: ListCall, client: Client) -> Iterator[object]:
-    if not client.can_paginate(call.operation):
-        yield getattr(client, call.operation)(**call.arguments)
-        return
-    size = {"PageSize": call.page_size} if call.page_size else {}
-    pages = client.get_paginator(call.operation).paginate(**call.arguments, PaginationConfig=size)
+def _all_items(call: ListCall, arguments: Mapping[str, object], place: _Place) -> tuple[list[_Item], str | None]:
+    items: list[_Item] = []
+    where = {"partition": place.partition, "account": place.scope.account, "region": place.scope.region}
+    try:
+        filled = fill(dict(arguments), {name: value for name, value in where.items() if value is not None})
+        for page in _pages(call, _as_arguments(filled), place.client):
+            items.extend(_Item(found, _NO_PARENT) for found in _items_in(call, page))
+    except KeyError as error:
+        return items, f"no {error.args[0]} for {_api_name(place.client, call.operation)}"
+    except CALL_ERRORS as error:
+        return items, refusal(error, _api_name(place.client, call.operation))
+    return items, None
+
+
+def _items_per_parent(
+    call: ListCall, per: PerParent, place: _Place, parents: Listing | None
+) -> tuple[list[_Item], str | None]:
+    """The items of every parent. An incomplete list of the parents makes this one incomplete too."""
+    if parents is None:
+        return [], f"{per.type} is not listed"
+    asked = [found for found in parents.objects if not (per.only_own and found.ignored_because)]
+    with ThreadPoolExecutor(_PARALLEL_CALLS) as pool:
+        answers = list(pool.map(_ParentAsker(call, per, place), asked))
+    failures = [failure for _, failure in answers if failure]
+    reasons = [f"{failures[0]} ({len(failures)} of {len(asked)} {per.type})"] if failures else []
+    reasons.extend([f"{per.type}: {parents.gap.reason}"] if parents.gap else [])
+    return [item for items, _ in answers for item in items], "; ".join(reasons) or None
+
+
+class _ParentAsker:
+    """Lists what belongs to single parents, from several threads, and stops asking when nobody answers."""
+
+    def __init__(self, call: ListCall, per: PerParent, place: _Place) -> None:
+        self._call = call
+        self._per = per
+        self._place = place
+        self._api_name = _api_name(place.client, call.operation)
+        self._silent = Event()
+
+    def __call__(self, parent: CloudObject) -> tuple[list[_Item], str | None]:
+        """The items of one parent, none for one that is gone by now, and why they are not all."""
+        if self._silent.is_set():
+            return [], f"not asked {self._api_name}"
+        items: list[_Item] = []
+        try:
+            filled = fill({**self._call.arguments, **self._per.arguments}, placeholders(parent, self._place.partition))
+            for page in _pages(self._call, _as_arguments(filled), self._place.client):
+                items.extend(_Item(found, as_parent(parent)) for found in _items_in(self._call, page))
+        except KeyError as error:
+            return items, f"no {error.args[0]} for {self._api_name}"
+        except CALL_ERRORS as error:
+            if is_not_found(error):
+                return items, None
+            if not answered(error):
+                self._silent.set()
+            return items, refusal(error, self._api_name)
+        return items, None
+
+
+def _pages(call: ListCall, arguments: Mapping[str, object], client: Client) -> Iterator[object]:
+    if client.can_paginate(call.operation):
+        size = {"PageSize": call.page_size} if call.page_size else {}
+        pages = client.get_paginator(call.operation).paginate(**arguments, PaginationConfig=size)
+    else:
+        pages = _pages_by_token(call, arguments, client)
     seen: set[int] = set()
     for number, page in enumerate(pages):
         # The SDK notices a token that comes twice in a row, and none that comes back later.
@@ -167,6 +267,16 @@ def _pages(call: ListCall, client: Client) -> Iterator[object]:
         if content in seen or number >= _MOST_PAGES:
             raise UnreadableAnswerError(f"{call.operation} has pages without an end")
         seen.add(content)
+        yield page
+
+
+def _pages_by_token(call: ListCall, arguments: Mapping[str, object], client: Client) -> Iterator[object]:
+    """The pages of an operation for which the SDK has no paginator."""
+    ask = getattr(client, call.operation)
+    page = ask(**arguments)
+    yield page
+    while call.token and (token := look_up(call.token.answer, page)):
+        page = ask(**arguments, **{call.token.argument: token})
         yield page
 
 
@@ -183,8 +293,15 @@ def _items_in(call: ListCall, page: object) -> list[object]:
         return []
     items = _checked(found, call)
     for name in inner:
-        items = [item for holder in items for item in _checked(_at(holder, name), call)]
+        items = [_with_fields_of(holder, item) for holder in items for item in _checked(_at(holder, name), call)]
     return items
+
+
+def _with_fields_of(holder: object, item: object) -> object:
+    """The item with the plain fields of what holds it: a route tells by itself not which table it is in."""
+    if not isinstance(holder, dict) or not isinstance(item, dict):
+        return item
+    return {**{name: value for name, value in holder.items() if not isinstance(value, list | dict)}, **item}
 
 
 def _at(holder: object, path: str) -> object:
@@ -211,16 +328,16 @@ class _Describer:
         self._silent = Event()
         self.failures: list[str] = []
 
-    def __call__(self, item: object) -> object:
+    def __call__(self, item: _Item) -> _Item | None:
         """The item with what its own call tells; as it was when that failed; None when it is gone by now."""
-        bare = to_object(self._entry, item, self._place.scope, self._place.partition)
+        bare = _object(self._entry, item, self._place)
         if bare is None:
-            return item  # without an id nobody can ask about it; `_objects` tells that it is there
+            return item  # without an id nobody can ask about it; `_listing` tells that it is there
         if self._silent.is_set():
             return self._failed(item, f"not asked {self._api_name}")
         try:
             answer = _call(self._place, self._call.operation, self._call.arguments, bare)
-            return _merged(item, look_up(self._call.result, answer))
+            return replace(item, found=_merged(item.found, look_up(self._call.result, answer)))
         except KeyError as error:  # a template names what this item does not have
             return self._failed(item, f"no {error.args[0]} for {self._api_name}")
         except CALL_ERRORS as error:
@@ -230,15 +347,16 @@ class _Describer:
                 self._silent.set()
             return self._failed(item, refusal(error, self._api_name))
 
-    def _failed(self, item: object, reason: str) -> object:
+    def _failed(self, item: _Item, reason: str) -> _Item:
         self.failures.append(reason)
         return item
 
 
 def _describe_each(
-    entry: ResourceType, call: EachCall, items: list[object], place: _Place
-) -> tuple[list[object], str | None]:
+    entry: ResourceType, call: EachCall, items: list[_Item], place: _Place
+) -> tuple[list[_Item], str | None]:
     describer = _Describer(entry, call, place)
+    items = [replace(item, found={"Item": item.found}) if isinstance(item.found, str) else item for item in items]
     with ThreadPoolExecutor(_PARALLEL_CALLS) as pool:
         described = [item for item in pool.map(describer, items) if item is not None]
     failures = describer.failures

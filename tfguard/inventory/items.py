@@ -2,38 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
+from types import MappingProxyType
 from typing import cast
+from zlib import crc32
 
 import jmespath  # type: ignore[import-untyped]
 from jmespath import exceptions, functions
 
-from tfguard.catalog.loader import PLACEHOLDER
-from tfguard.catalog.types import DetailCall, ResourceType
-from tfguard.model.inventory import CloudObject, Scope
+from tfguard.catalog.types import JOINT, PLACEHOLDER, DetailCall, ResourceType
+from tfguard.model.inventory import CloudObject, MadeBy, Scope
 
 _MILLISECONDS = 1e11
 """Above it, a number of seconds since 1970 would be after the year 5000: it counts milliseconds."""
 
 
 class _Functions(functions.Functions):  # type: ignore[misc]
-    """JMESPath's functions, and the one that names need."""
+    """JMESPath's functions, and those that names need."""
 
     @functions.signature({"types": ["string"]}, {"types": ["string"]})  # type: ignore[untyped-decorator]
     def _func_last_segment(self, text: str, separator: str) -> str:
         return text.rstrip(separator).rsplit(separator, 1)[-1]
 
+    @functions.signature({"types": ["string"]}, {"types": ["string"]}, {"types": ["number"]})  # type: ignore[untyped-decorator]
+    def _func_segment(self, text: str, separator: str, number: float) -> str | None:
+        parts = text.split(separator)
+        position = int(number)
+        return (parts[position] or None) if -len(parts) <= position < len(parts) else None
 
+    @functions.signature({"types": ["string"]})  # type: ignore[untyped-decorator]
+    def _func_crc32(self, text: str) -> int:
+        return crc32(text.encode())
+
+    @functions.signature({"types": ["string"]})  # type: ignore[untyped-decorator]
+    def _func_lower(self, text: str) -> str:
+        return text.lower()
+
+    @functions.signature({"types": ["string"]}, {"types": ["string"]})  # type: ignore[untyped-decorator]
+    def _func_after(self, text: str, start: str) -> str | None:
+        return _after(text, start)
+
+    @functions.signature({"types": ["string"]})  # type: ignore[untyped-decorator]
+    def _func_domain_name(self, text: str) -> str:
+        """As a state writes it: small, without the dot at the end, and `*` instead of Route 53's `\\052`."""
+        return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text).rstrip(".").lower()
+
+
+_OCTAL = re.compile(r"\\([0-3][0-7]{2})")
+_PLAIN_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_ON_A_PATH = re.compile(rf"(after|starts_with)\(({_PLAIN_PATH.pattern}|@), '([^'\\\\]*)'\)")
 _OPTIONS = jmespath.Options(custom_functions=_Functions())
 
 
 @cache
 def _compiled(expression: str) -> Callable[[object], object]:
+    if _PLAIN_PATH.fullmatch(expression):  # most are, and a list answer can have a hundred thousand items
+        names = expression.split(".")
+        return lambda item: _at(item, names)
+    if match := _ON_A_PATH.fullmatch(expression):  # and so are most rules
+        path, start = [] if match[2] == "@" else match[2].split("."), match[4]
+        ask: Callable[[str, str], object] = _after if match[1] == "after" else str.startswith
+        return lambda item: ask(text, start) if isinstance(text := _at(item, path), str) else None
     parsed = jmespath.compile(expression)
     return lambda item: parsed.search(item, options=_OPTIONS)
+
+
+def _after(text: str, start: str) -> str | None:
+    """What follows `start`, up to the next `/`; None where the text starts otherwise."""
+    return text.removeprefix(start).partition("/")[0] or None if text.startswith(start) else None
+
+
+def _at(item: object, names: Sequence[str]) -> object:
+    for name in names:
+        item = item.get(name) if isinstance(item, dict) else None
+    return item
 
 
 def look_up(expression: str, item: object) -> object:
@@ -70,9 +116,20 @@ def placeholders(found: CloudObject, partition: str) -> Mapping[str, str]:
     return {**known, "partition": partition, "region": found.region, **found.identity}
 
 
-def to_object(entry: ResourceType, item: object, scope: Scope, partition: str) -> CloudObject | None:
-    """The object that an item describes, or None for an item without an id."""
-    reader = _ItemReader(entry, item, scope, partition)
+def as_parent(found: CloudObject) -> Mapping[str, str]:
+    """What the templates of an object that was listed for this one may name: `parent_id`, `parent_name`, ..."""
+    own = {"id": found.id, "import_id": found.import_id, "name": found.name, "arn": found.arn, **found.identity}
+    return {f"parent_{key}": value for key, value in own.items() if value is not None}
+
+
+def to_object(
+    entry: ResourceType, item: object, scope: Scope, partition: str, parent: Mapping[str, str] = MappingProxyType({})
+) -> CloudObject | None:
+    """The object that an item describes, or None for an item without an id.
+
+    `parent` is what `as_parent` gives of the object for which the item was listed.
+    """
+    reader = _ItemReader(entry, item, scope, partition, parent)
     object_id, import_id = reader.value(entry.id), reader.value(entry.import_id)
     if object_id is None or import_id is None:
         return None
@@ -90,8 +147,17 @@ def to_object(entry: ResourceType, item: object, scope: Scope, partition: str) -
         parent=reader.identity.get(entry.parent.attribute) if entry.parent else None,
         stateful=entry.stateful,
         ignored_because=next((rule.reason for rule in entry.ignore if holds(rule.when, item)), None),
+        owner=reader.value(entry.owner),
+        made_by=tuple(_makers(entry, item, reader)),
     )
     return with_tags(entry, found, look_up(entry.tags, item) if entry.tags else None)
+
+
+def _makers(entry: ResourceType, item: object, reader: _ItemReader) -> Iterator[MadeBy]:
+    for rule in entry.made_by:
+        value = reader.value(rule.value) if rule.when is None or holds(rule.when, item) else None
+        if value is not None:
+            yield MadeBy(rule.type, rule.parent_attribute, value, rule.reason, rule.certain, rule.when_ignored)
 
 
 def with_detail(entry: ResourceType, found: CloudObject, call: DetailCall, answer: object) -> CloudObject:
@@ -120,7 +186,7 @@ def to_tags(answered: object) -> Mapping[str, str]:
 
 
 def to_time(answered: object) -> datetime | None:
-    """A time in UTC from a datetime, or from seconds or milliseconds since 1970 as number or text."""
+    """A time in UTC from a datetime, from seconds or milliseconds since 1970 as number or text, or from ISO 8601."""
     match answered:
         case bool():
             return None
@@ -136,7 +202,11 @@ def to_time(answered: object) -> datetime | None:
 def _time_of(answered: datetime | int | float | str) -> datetime:
     if isinstance(answered, datetime):
         return answered.astimezone(UTC)
-    seconds = float(answered)
+    try:
+        seconds = float(answered)
+    except ValueError:
+        written = datetime.fromisoformat(str(answered))
+        return (written if written.tzinfo else written.replace(tzinfo=UTC)).astimezone(UTC)
     return datetime.fromtimestamp(seconds / 1000 if seconds > _MILLISECONDS else seconds, UTC)
 
 
@@ -148,11 +218,16 @@ def _pair(tag: Mapping[str, object]) -> tuple[str, str]:
 class _ItemReader:
     """One item, with the values of its keys and traits worked out."""
 
-    def __init__(self, entry: ResourceType, item: object, scope: Scope, partition: str) -> None:
+    def __init__(
+        self, entry: ResourceType, item: object, scope: Scope, partition: str, parent: Mapping[str, str]
+    ) -> None:
         self._item = item
-        where = {"partition": partition, "region": scope.region, "account": scope.account}
+        where = {"partition": partition, "region": scope.region, "account": scope.account, **parent}
         self._known = {name: value for name, value in where.items() if value is not None}
-        self.identity: Mapping[str, str] = dict(self._identity({**entry.keys, **entry.traits}))
+        named = {**entry.keys, **entry.traits, **entry.handles}
+        plain = {name: value for name, value in named.items() if JOINT not in name}
+        single = dict(self._identity(plain))
+        self.identity: Mapping[str, str] = {**single, **entry.joined(single)}
 
     def value(self, expression: str | None) -> str | None:
         """What a JMESPath or a template gives for this item."""
@@ -163,12 +238,22 @@ class _ItemReader:
         return _scalar(look_up(expression, self._item))
 
     def _identity(self, expressions: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        # Templates last: they are made of the others.
-        for attribute, expression in sorted(expressions.items(), key=lambda pair: "{" in pair[1]):
-            value = self.value(expression)
+        """What the paths give, and then the templates, which are made of the others and of one another."""
+        templates = {name for name, expression in expressions.items() if PLACEHOLDER.search(expression)}
+        yield from self._worked_out(expressions, [name for name in expressions if name not in templates])
+        while templates:
+            done = list(self._worked_out(expressions, sorted(templates)))
+            yield from done
+            if not done:
+                return
+            templates -= {name for name, _ in done}
+
+    def _worked_out(self, expressions: Mapping[str, str], names: Iterable[str]) -> Iterator[tuple[str, str]]:
+        for name in names:
+            value = self.value(expressions[name])
             if value is not None:
-                self._known[attribute] = value
-                yield attribute, value
+                self._known[name] = value
+                yield name, value
 
     def _filled(self, template: str) -> str | None:
         try:

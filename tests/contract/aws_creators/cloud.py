@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import boto3
@@ -37,6 +37,25 @@ class Cloud:
         return ProviderConfig(
             "aws", "registry.terraform.io/hashicorp/aws", {"region": REGION, "endpoint_url": self.url, **keys}
         )
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an object made here lacks although such an object of AWS has it: each with the reason.
+
+    `list` tells that the simulation cannot even list the type, which is a gap then. `attributes` are keys and traits
+    that this one object has no value for. A limit that does not show fails the test.
+    """
+
+    list: str = ""
+    arn: str = ""
+    name: str = ""
+    owner: str = ""
+    created: str = ""
+    tags: str = ""
+    delete: str = ""
+    empty: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 def ec2_tags(kind: str) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.contract.aws_creators.cloud import REGION, RIGHTS, TAGS, TRUST, Cloud, Creator, ec2_tags
+from tests.contract.aws_creators.cloud import REGION, RIGHTS, TAGS, TRUST, Cloud, Creator, Limits, ec2_tags
 
 
 def _bucket(cloud: Cloud) -> tuple[str, str]:
@@ -66,7 +66,7 @@ def _security_group(cloud: Cloud) -> tuple[str, str]:
 def _instance(cloud: Cloud) -> tuple[str, str]:
     ec2 = cloud.client("ec2")
     made = ec2.run_instances(
-        ImageId=ec2.describe_images()["Images"][0]["ImageId"],
+        ImageId="ami-12c6146b",
         InstanceType="t3.micro",
         SubnetId=_subnet(cloud)[0],
         MinCount=1,
@@ -131,4 +131,8 @@ CREATORS: dict[str, Creator] = {
     "aws_secretsmanager_secret": _secret,
     "aws_ecr_repository": _repository,
     "aws_kms_key": _key,
+}
+
+LIMITS: dict[str, Limits] = {
+    "aws_ssm_parameter": Limits(arn="DescribeParameters is answered without ARN"),
 }
