@@ -26,7 +26,11 @@ def identity(values: object, mask: object = None, secrets: frozenset[str] = NOTH
 
 def test_identity_attributes_alone_are_kept() -> None:
     assert identity(VPC) == {"id": "vpc-1", "cidr_block": "10.0.0.0/16", "tags.Name": "main"}
-    assert identity_of(CATALOG, "aws_lambda_function", {"id": "f", "name": "f"}, None, NOTHING) == {}
+    assert identity_of(CATALOG, "aws_nothing", {"id": "f", "name": "f"}, None, NOTHING) == {}
+
+
+def test_a_type_with_another_name_has_the_identity_of_the_one_that_is_listed() -> None:
+    assert identity_of(CATALOG, "aws_default_vpc", VPC, None, NOTHING) == identity(VPC)
 
 
 @pytest.mark.parametrize(

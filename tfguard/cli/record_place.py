@@ -23,9 +23,9 @@ def record_store(location: StateLocation, config: Config, config_path: Path | No
     """
     stack = location.stack
     if config.records != BESIDE_STATE:
-        from tfguard.stores.urls import open_store
+        from tfguard.stores.urls import below, open_store
 
-        return open_store(_below(config.records, stack_name(stack)), config_path.parent if config_path else None)
+        return open_store(below(config.records, stack_name(stack)), config_path.parent if config_path else None)
     if location.path is not None:
         return LocalStore(location.path.with_name(location.path.name + ".tfguard"))
     if beside := _BESIDE_STATE.get(stack.backend):
@@ -77,9 +77,3 @@ def stack_name(stack: Stack) -> str:
     named = f"{stack.backend}\0{stack.location}\0{stack.workspace}"
     digest = hashlib.sha256(os.fsencode(named)).hexdigest()[:10]
     return f"{readable}-{digest}"
-
-
-def _below(url: str, name: str) -> str:
-    scheme, separator, rest = url.partition("://")
-    place, question, query = rest.partition("?")
-    return f"{scheme}{separator}{place.rstrip('/')}/{name}{question}{query}"

@@ -30,6 +30,8 @@ _CONNECTION_WORDS = re.compile(r"\b(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\]|\\.
 _KIND = re.compile(r"[\w-]+", re.ASCII)
 _CONNECTION_PLACE = ("host", "hostaddr", "port", "dbname")
 _CONNECTION_VARIABLES = {"host": "PGHOST", "port": "PGPORT", "dbname": "PGDATABASE"}
+_S3_WORKSPACES = "env:"
+_SUFFIX = ".tfstate"
 _LINE_COMMENTS = re.compile(r"(?m)(?:#|//).*$|/\*[\s\S]*?(?:\*/|\Z)")
 
 # What names a state, by backend: non-secret settings only, and the same from every machine. Environment variables that
@@ -118,19 +120,43 @@ def data_directory(directory: Path, environ: Mapping[str, str]) -> Path:
 
 def s3_state_key(settings: Mapping[str, str], workspace: str) -> str:
     """The key of a workspace's state object in an S3 backend."""
-    key = settings.get("key", "")
-    return key if workspace == "default" else f"{settings.get('workspace_key_prefix') or 'env:'}/{workspace}/{key}"
+    key, start = settings.get("key", ""), settings.get("workspace_key_prefix") or _S3_WORKSPACES
+    return key if workspace == "default" else f"{start}/{workspace}/{key}"
 
 
 def gcs_state_object(settings: Mapping[str, str], workspace: str) -> str:
     """The name of a workspace's state object in a Google Cloud Storage backend."""
-    return posixpath.normpath(posixpath.join(settings.get("prefix", "").strip("/"), f"{workspace}.tfstate"))
+    return posixpath.normpath(posixpath.join(settings.get("prefix", "").strip("/"), workspace + _SUFFIX))
 
 
 def azurerm_state_blob(settings: Mapping[str, str], workspace: str) -> str:
     """The name of a workspace's state blob in an Azure Blob backend."""
     key = settings.get("key", "")
     return key if workspace == "default" else f"{key}env:{workspace}"
+
+
+def s3_workspace_of(key: str, workspace_key_prefix: str = "") -> tuple[str, str]:
+    """The workspace whose state has this key in an S3 bucket, and the `key` of its backend."""
+    start = f"{workspace_key_prefix or _S3_WORKSPACES}/"
+    workspace, slash, own = key.removeprefix(start).partition("/")
+    return (workspace, own) if key.startswith(start) and workspace and slash and own else ("default", key)
+
+
+def gcs_workspace_of(name: str) -> tuple[str, str] | None:
+    """The workspace whose state has this name in a Google bucket, and the `prefix`; None where no backend wrote it."""
+    prefix, _, file = name.rpartition("/")
+    return (file.removesuffix(_SUFFIX), prefix) if file.endswith(_SUFFIX) and file != _SUFFIX else None
+
+
+def azurerm_workspace_of(blob: str) -> tuple[str, str]:
+    """The workspace whose state has this name in an Azure container, and the `key` of its backend."""
+    key, mark, workspace = blob.rpartition("env:")
+    return (workspace, key) if mark and key and workspace and "/" not in workspace else ("default", blob)
+
+
+def remote_state(kind: str, settings: Mapping[str, str], workspace: str) -> StateLocation:
+    """The location of a state that is known without its stack's folder; `settings` are its backend's."""
+    return StateLocation(Stack(kind, _remote_location(kind, settings, workspace), workspace, ""), settings)
 
 
 # What needs no escape in a URL's path (tfguard would make a folder of it, and the engine refuses the rest).

@@ -20,7 +20,7 @@ class EncryptedStates:
     """Encrypted states, as one engine in one working directory can read them.
 
     The key comes from TF_ENCRYPTION or from the configuration there, as for every command of the engine; `variables`
-    are the `-var` and `-var-file` that it may depend on. Every method
+    are the `-var` and `-var-file` that it may depend on, `workspace` another one than the selected. Every method
     raises `EncryptedStateError` when the engine cannot decrypt: what a state holds is then unknown, and never nothing.
     """
 
@@ -28,6 +28,7 @@ class EncryptedStates:
     directory: Path
     catalog: Catalog
     variables: tuple[str, ...] = ()
+    workspace: str | None = None
 
     def of_backend(self, where: str) -> StateSnapshot:
         """The state of the stack in the working directory."""
@@ -46,9 +47,18 @@ class EncryptedStates:
         """
         with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
             shutil.copyfile(path, Path(folder) / "terraform.tfstate")
-            answer = self._asked(str(path), "state", "pull", elsewhere=Path(folder))
-        parse_state(answer.stdout.encode(), str(path), self.catalog)
-        return answer.stdout.encode()
+            clear = self._pulled_in(Path(folder), str(path))
+        parse_state(clear, str(path), self.catalog)
+        return clear
+
+    def in_bytes(self, data: bytes, where: str) -> StateSnapshot:
+        """The state in an encrypted document that lies somewhere else; its key has to come from TF_ENCRYPTION too."""
+        with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
+            (Path(folder) / "terraform.tfstate").write_bytes(data)
+            return parse_state(self._pulled_in(Path(folder), where), where, self.catalog)
+
+    def _pulled_in(self, folder: Path, where: str) -> bytes:
+        return self._asked(where, "state", "pull", elsewhere=folder).stdout.encode()
 
     def _asked(self, where: str, *query: str, elsewhere: Path | None = None) -> Answer:
         name = self.installed.info.name
@@ -57,7 +67,9 @@ class EncryptedStates:
                 f"the state at {where} is encrypted, and {name} cannot read such a one",
                 "name the tofu that wrote it with --engine",
             )
-        answer = captured(self.installed.binary, elsewhere or self.directory, *query, elsewhere=elsewhere is not None)
+        place, own = elsewhere or self.directory, elsewhere is None
+        workspace = self.workspace if own else None
+        answer = captured(self.installed.binary, place, *query, elsewhere=not own, workspace=workspace)
         if answer.exit_code == 0 and answer.stdout.strip():
             return answer
         key = "TF_ENCRYPTION" if elsewhere else "TF_ENCRYPTION, or the variables of its `encryption` block,"

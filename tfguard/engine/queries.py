@@ -39,13 +39,21 @@ class Answer:
         return found or "the engine gave no reason"
 
 
-def captured(binary: Path, directory: Path, *arguments: str, offline: bool = False, elsewhere: bool = False) -> Answer:
+def captured(
+    binary: Path,
+    directory: Path,
+    *arguments: str,
+    offline: bool = False,
+    elsewhere: bool = False,
+    workspace: str | None = None,
+) -> Answer:
     """Run a query in `directory` and wait for its end.
 
     `offline` keeps the engine from asking its vendor for news; `elsewhere` tells that `directory` is not the stack's,
-    so that its workspace and its data folder are not meant. An engine that cannot be started gives exit code 127.
+    so that its workspace and its data folder are not meant; `workspace` is meant instead of the selected one. An engine
+    that cannot be started gives exit code 127.
     """
-    with _query_environment(offline, elsewhere), signals_let_through():
+    with _query_environment(offline, elsewhere, workspace), signals_let_through():
         try:
             exit_code, stdout, stderr = _runner(binary, directory).cmd(*arguments)
         except OSError as error:
@@ -77,17 +85,18 @@ def _runner(binary: Path, directory: Path) -> Any:
 
 
 @contextmanager
-def _query_environment(offline: bool, elsewhere: bool = False) -> Iterator[None]:
+def _query_environment(offline: bool, elsewhere: bool = False, workspace: str | None = None) -> Iterator[None]:
     """python-terraform hands os.environ on, so what would bend the answer is taken out of it meanwhile."""
     # Only these names change: lists run in other threads, and read AWS_REGION and its like.
     bending = (CLI_ARGUMENT_VARIABLES, *(_OF_THE_STACK if elsewhere else ()))
     taken = [name for name in os.environ if name.startswith(bending)]
-    changed = [*taken, "CHECKPOINT_DISABLE"] if offline else taken
-    before = {name: os.environ.get(name) for name in changed}
+    given = {"CHECKPOINT_DISABLE": "1"} if offline else {}
+    if workspace is not None:
+        given["TF_WORKSPACE"] = workspace
+    before = {name: os.environ.get(name) for name in (*taken, *given)}
     for name in taken:
         del os.environ[name]
-    if offline:
-        os.environ["CHECKPOINT_DISABLE"] = "1"
+    os.environ.update(given)
     try:
         yield
     finally:

@@ -1,4 +1,5 @@
-"""The engine's state, version 4, reduced to identities. An unreadable one is an error, never empty (case B11)."""
+"""The engine's state, version 4 (for a scan also 3), reduced to identities. An unreadable one is an error, never empty
+(case B11)."""
 
 from __future__ import annotations
 
@@ -25,7 +26,10 @@ from tfguard.engine.documents import (
     sequence,
     text,
 )
+from tfguard.engine.flatmap import unflattened
 from tfguard.engine.identities import identity_of, withheld_of
+from tfguard.engine.owned import mask_of_paths, owned_by
+from tfguard.engine.state_v3 import as_version_4, is_backend_file, outputs_of_modules
 from tfguard.errors import EmptyStateError, EncryptedStateError, InputError
 from tfguard.model.address import hcl_string
 from tfguard.model.secrets import is_secret
@@ -34,6 +38,9 @@ from tfguard.model.state import EMPTY_STATE, StateInstance, StateSnapshot
 # An attribute that may be of any type is stored as its value beside that type.
 _OF_ANY_TYPE = {"value", "type"}
 _PROVIDER = re.compile(r'^(?:(module\..*)\.)?provider\["([^"]+)"\](?:\.(.+))?$')
+# Of Terraform 0.12. The source is the one that later engines take for a provider of which only the name is known.
+_PROVIDER_BY_NAME = re.compile(r"^(?:(module\..*)\.)?provider\.([\w-]+)(?:\.(.+))?$")
+_BY_NAME_ALONE = "registry.terraform.io/-/"
 
 
 def parse_state(data: bytes, where: str, catalog: Catalog) -> StateSnapshot:
@@ -42,16 +49,42 @@ def parse_state(data: bytes, where: str, catalog: Catalog) -> StateSnapshot:
     `where` names its place for a person. Raises `InputError` for an empty, cut or foreign document, and
     `EncryptedStateError` for an encrypted one.
     """
-    document = _document(data, where)
-    if _is_encrypted(document):
-        raise EncryptedStateError(*_unreadable_texts(where, "it is encrypted"))
+    document = _clear_document(data, where)
+    if not _has_version(document, 4):
+        raise _unreadable(where, f"it has {_version_told(document, 'not 4')}")
+    return _snapshot(document, where, catalog)
+
+
+def parse_any_state(data: bytes, where: str, catalog: Catalog) -> StateSnapshot:
+    """The same, and also of a version 3 state document (Terraform 0.11), which is only ever looked at."""
+    document = _clear_document(data, where)
+    if _has_version(document, 4):
+        return _snapshot(document, where, catalog)
+    if not _has_version(document, 3):
+        raise _unreadable(where, f"it has {_version_told(document, 'neither 3 nor 4')}")
+    if is_backend_file(document):
+        raise _unreadable(where, "it is no state, but what `init` has noted of a backend")
+    try:
+        marked = frozenset(value for outputs in outputs_of_modules(document) for value in marked_values(outputs))
+        return _snapshot(as_version_4(document), where, catalog, marked)
+    except (WrongShapeError, RecursionError) as error:
+        raise _unreadable(where, _why(error)) from error
+
+
+def _has_version(document: Json, version: int) -> bool:
+    found = document.get("version")
+    return found == version and not isinstance(found, bool)
+
+
+def _version_told(document: Json, wanted: str) -> str:
     version = document.get("version")
-    if version != 4 or isinstance(version, bool):
-        told = f"version {version}, not 4" if isinstance(version, int) else "no version"
-        raise _unreadable(where, f"it has {told}")
+    return f"version {version}, {wanted}" if isinstance(version, int) else "no version"
+
+
+def _snapshot(document: Json, where: str, catalog: Catalog, also_secret: frozenset[str] = frozenset()) -> StateSnapshot:
     try:
         instances = list(_managed_instances(document))
-        secrets = frozenset(_secrets(document))
+        secrets = also_secret.union(_secrets(document))
         return StateSnapshot(
             lineage=_lineage(document),
             serial=_serial(document),
@@ -131,6 +164,13 @@ def _document(data: bytes, where: str) -> Json:
     return document
 
 
+def _clear_document(data: bytes, where: str) -> Json:
+    document = _document(data, where)
+    if _is_encrypted(document):
+        raise EncryptedStateError(*_unreadable_texts(where, "it is encrypted"))
+    return document
+
+
 def _is_encrypted(document: Json) -> bool:
     return "encrypted_data" in document
 
@@ -169,6 +209,7 @@ def _check_instance(instance: Json) -> None:
     optional_text(instance, "deposed")
     optional_text(instance, "status")
     optional_object(instance, "attributes")
+    optional_object(instance, "attributes_flat")
     paths = instance.get("sensitive_attributes")
     if not isinstance(paths, list | None) or not all(isinstance(path, list) for path in paths or ()):
         raise WrongShapeError("sensitive_attributes")
@@ -227,7 +268,7 @@ def _inside(value: object, key: object) -> object:
 
 
 def _instance(resource: Json, instance: Json, catalog: Catalog, secrets: frozenset[str]) -> StateInstance:
-    resource_type, attributes = text(resource.get("type")), instance.get("attributes")
+    resource_type, attributes = text(resource.get("type")), _attributes(instance)
     source, configuration = provider_key(text(resource.get("provider")))
     mask = _mask(instance)
     return StateInstance(
@@ -240,7 +281,16 @@ def _instance(resource: Json, instance: Json, catalog: Catalog, secrets: frozens
         deposed=text(instance.get("deposed")) or None,
         withheld=tuple(sorted(withheld_of(catalog, resource_type, attributes, mask, frozenset()))),
         fingerprint=_fingerprint(resource_type, attributes, mask, secrets),
+        owned=owned_by(
+            catalog, resource_type, attributes, mask_of_paths(instance.get("sensitive_attributes")), secrets
+        ),
     )
+
+
+def _attributes(instance: Json) -> Json:
+    """What comes from a version 3 state stays flat until the resource is refreshed."""
+    flat = mapping(instance.get("attributes_flat"))
+    return mapping(instance.get("attributes")) or unflattened(flat)
 
 
 def _shown_resources(module: Json) -> Iterator[Json]:
@@ -266,6 +316,7 @@ def _shown_instance(resource: Json, catalog: Catalog, secrets: frozenset[str]) -
         deposed=text(resource.get("deposed_key")) or None,
         withheld=tuple(sorted(withheld_of(catalog, resource_type, values, mask, frozenset()))),
         fingerprint=_fingerprint(resource_type, values, mask, secrets),
+        owned=owned_by(catalog, resource_type, values, mask, secrets),
     )
 
 
@@ -298,9 +349,11 @@ def instance_address(resource: Json, index_key: object) -> str:
 
 def provider_key(provider: str) -> tuple[str, str]:
     """The provider's source and its configuration key as a plan names it, from a state's `provider` text."""
-    match = _PROVIDER.match(provider)
-    if match is None:
+    if match := _PROVIDER.match(provider):
+        module, source, alias = match.groups()
+    elif match := _PROVIDER_BY_NAME.match(provider):
+        module, source, alias = match[1], _BY_NAME_ALONE + match[2], match[3]
+    else:
         return provider, ""
-    module, source, alias = match.groups()
     key = source.rpartition("/")[2] + (f".{alias}" if alias else "")
     return source, f"{module}:{key}" if module else key

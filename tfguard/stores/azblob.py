@@ -15,7 +15,7 @@ from typing import Any
 
 from tfguard.errors import RecordError
 from tfguard.ports import Blob
-from tfguard.stores.common import UNFORESEEN
+from tfguard.stores.common import RECORDS, UNFORESEEN, Held
 from tfguard.stores.objects import TOKEN, MissingError, TakenError
 
 # By the service's own code alone: a 404 may also mean the container, and a 409 or 412 a lease or a policy.
@@ -56,14 +56,17 @@ class AzureContainer:
     """The `Bucket` that azure-storage-blob reaches. A version is the blob's ETag.
 
     `client_factory` makes the library's `ContainerClient`, when the first call needs it; it may raise `RecordError`.
-    `root` is the prefix below which records lie.
+    `root` is the prefix below which records lie, and `held` what errors call the blobs.
     """
 
-    def __init__(self, account: str, name: str, root: str, client_factory: Callable[[], Any]) -> None:
+    def __init__(
+        self, account: str, name: str, root: str, client_factory: Callable[[], Any], held: Held = RECORDS
+    ) -> None:
         self._account = account
         self._name = name
         self._root = root
         self._client_factory = client_factory
+        self._held = held
 
     def url(self, key: str) -> str:
         """`azblob://ACCOUNT/CONTAINER/KEY`."""
@@ -103,10 +106,15 @@ class AzureContainer:
 
     def keys(self, key_prefix: str) -> list[str]:
         """The keys of all blobs that begin so, over all pages."""
+        return list(self.each_key(key_prefix))
+
+    def each_key(self, key_prefix: str) -> Iterator[str]:
+        """The same, one by one as the pages come."""
         with self._translated("list", key_prefix):
-            found = self._client.list_blobs(name_starts_with=key_prefix, include=["metadata"])
-            # An account with a hierarchical namespace lists its directories too, and tells them apart here alone.
-            return [blob.name for blob in found if (blob.metadata or {}).get(_DIRECTORY) != "true"]
+            for blob in self._client.list_blobs(name_starts_with=key_prefix, include=["metadata"]):
+                # An account with a hierarchical namespace lists its directories too, and tells them apart here alone.
+                if (blob.metadata or {}).get(_DIRECTORY) != "true":
+                    yield blob.name
 
     def now(self) -> datetime:
         """The time that the service writes above its answers, to the second."""
@@ -139,14 +147,14 @@ class AzureContainer:
                 raise MissingError from None
             if code in _TAKEN:
                 raise TakenError from None
-            what = f"cannot {verb} the record {self.url(key)}: {reason(error)}"
+            what = f"{self._held.doing(verb, self.url(key))}: {reason(error)}"
             raise RecordError(what, self._advice(code, error)) from error
         except (OSError, RuntimeError) as error:
             # A file with a token that is gone when the token is to be renewed, for one.
-            what = f"cannot {verb} the record {self.url(key)}: {reason(error)}"
+            what = f"{self._held.doing(verb, self.url(key))}: {reason(error)}"
             raise RecordError(what, _CREDENTIALS_ADVICE) from error
         except UNFORESEEN as error:
-            what = f"cannot {verb} the record {self.url(key)}: the answer has another form than Azure's"
+            what = f"{self._held.doing(verb, self.url(key))}: the answer has another form than Azure's"
             raise RecordError(what, self._reach_advice()) from error
 
     def _advice(self, code: str, error: Exception) -> str:
@@ -154,7 +162,7 @@ class AzureContainer:
 
         status = getattr(error, "status_code", None) or _SERVER_ERROR
         if code in _NO_CONTAINER:
-            return f"create the container {self._name}, or name another place with `records:` in tfguard.yaml"
+            return f"create the container {self._name}{self._held.instead}"
         if code == "KeyBasedAuthenticationNotPermitted":
             return "set `use_azuread_auth = true` (ARM_USE_AZUREAD): the storage account refuses its keys"
         if code.startswith("Lease"):

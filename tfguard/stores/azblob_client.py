@@ -10,7 +10,7 @@ Source: https://developer.hashicorp.com/terraform/language/backend/azurerm
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +25,7 @@ from tfguard.stores.azblob_login import (
     resolved,
     transport_options,
 )
-from tfguard.stores.common import ATTEMPTS, UNFORESEEN
+from tfguard.stores.common import ATTEMPTS, RECORDS, UNFORESEEN, Held
 from tfguard.stores.objects import ObjectStore
 
 
@@ -60,8 +60,13 @@ _ONE_READ = 256 * 1024 * 1024
 
 def backend_store(settings: Settings, prefix: str) -> ObjectStore:
     """The store below `prefix` in the container of the backend that `settings` describe."""
+    return ObjectStore(backend_container(settings, prefix, partial(container_client, settings)), prefix)
+
+
+def backend_container(settings: Settings, root: str, client: Callable[[], Any], held: Held = RECORDS) -> AzureContainer:
+    """The container of the backend that `settings` describe, for blobs below `root`; `client` makes its client."""
     account, name = settings.get("storage_account_name", ""), settings.get("container_name", "")
-    return ObjectStore(AzureContainer(account, name, prefix, partial(container_client, settings)), prefix)
+    return AzureContainer(account, name, root, client, held)
 
 
 def container_client(settings: Settings) -> Any:
@@ -92,7 +97,7 @@ def container_client(settings: Settings) -> Any:
         ) from error
     except UNFORESEEN as error:  # also an answer of another form than Azure's
         raise RecordError(
-            f"the Azure client for the records cannot be made: {reason(error)}",
+            f"the Azure client cannot be made: {reason(error)}",
             "correct the azurerm backend's settings or the ARM_ variables",
         ) from error
 

@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tfguard.errors import ConflictError, RecordError
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a place is used for, in its errors: what one thing in it is called, and what else than making the place
+    could help."""
+
+    noun: str
+    instead: str
+
+    def doing(self, verb: str, url: str) -> str:
+        """What could not be done, of the thing at `url`, or of all below it."""
+        several = f"{self.noun}s below" if verb == "list" and self is not RECORDS else self.noun
+        return f"cannot {verb} the {several} {url}"
+
 
 OWN_PREFIX = ".tfguard-"
 """What the files that a store makes for itself (locks, temporary files) begin with; no record's name may."""
@@ -24,6 +41,10 @@ ATTEMPTS = 3
 UNFORESEEN = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 """What a client library lets through beside its own errors: it takes it for granted that its service answers and not
 some proxy's page, and that files with credentials are still there when they are to be read again."""
+
+
+RECORDS = Held("record", ", or name another place with `records:` in tfguard.yaml")
+STATES = Held("state", ", or correct its name")
 
 
 def told(error: BaseException) -> str:

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from tfguard.errors import RecordError
 from tfguard.ports import Blob
-from tfguard.stores.common import CALL_SECONDS, CONNECT_SECONDS, READ_SECONDS, UNFORESEEN, told
+from tfguard.stores.common import CALL_SECONDS, CONNECT_SECONDS, READ_SECONDS, RECORDS, UNFORESEEN, Held, told
 from tfguard.stores.objects import TOKEN, MissingError, TakenError
 
 NO_ENCRYPTION: Mapping[str, Any] = MappingProxyType({})
@@ -60,7 +60,7 @@ class GcsBucket:
 
     `access_factory` makes the client when the first call needs it. `encryption` are arguments of `Bucket.blob`
     (`encryption_key`, `kms_key_name`). `root` is the prefix below which records lie, for the advice about permissions.
-    No try of a call begins when `deadline` seconds are over.
+    No try of a call begins when `deadline` seconds are over. `held` is what errors call the objects.
     """
 
     def __init__(
@@ -70,12 +70,14 @@ class GcsBucket:
         access_factory: Callable[[], Access],
         encryption: Mapping[str, Any] = NO_ENCRYPTION,
         deadline: float = _DEADLINE_SECONDS,
+        held: Held = RECORDS,
     ) -> None:
         self._name = name
         self._root = root
         self._access_factory = access_factory
         self._encryption = encryption
         self._deadline = deadline
+        self._held = held
 
     def url(self, key: str) -> str:
         """`gs://BUCKET/KEY`."""
@@ -129,9 +131,13 @@ class GcsBucket:
 
     def keys(self, key_prefix: str) -> list[str]:
         """The keys of all objects that begin so, over all pages."""
+        return list(self.each_key(key_prefix))
+
+    def each_key(self, key_prefix: str) -> Iterator[str]:
+        """The same, one by one as the pages come."""
         with self._translated("list", key_prefix, "storage.objects.list"):
-            pages = self._access.client.list_blobs(self._name, prefix=key_prefix, **self._patience)
-            return [blob.name for blob in pages]
+            for blob in self._access.client.list_blobs(self._name, prefix=key_prefix, **self._patience):
+                yield blob.name
 
     def now(self) -> datetime:
         """The time that Google writes above its answers, to the second."""
@@ -192,12 +198,12 @@ class GcsBucket:
             from google.cloud.storage.exceptions import DataCorruption, InvalidResponse
         except ImportError as error:
             raise no_google_library() from error
-        what = f"cannot {verb} the record {self.url(key)}"
+        what = self._held.doing(verb, self.url(key))
         try:
             yield
         except NotFound as error:
             if verb == "list":
-                advice = f"create the bucket {self._name}, or name another place with `records:` in tfguard.yaml"
+                advice = f"create the bucket {self._name}{self._held.instead}"
                 raise RecordError(f"{what}: there is no bucket {self._name}", advice) from error
             # Google says the same of an object and of its bucket; only a bucket that is there can be listed.
             with self._translated("list", self._root, "storage.objects.list"):

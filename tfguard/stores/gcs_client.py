@@ -13,13 +13,13 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tfguard.errors import RecordError
-from tfguard.stores.common import UNFORESEEN
+from tfguard.stores.common import RECORDS, UNFORESEEN, Held
 from tfguard.stores.gcs import Access, GcsBucket, no_google_library
 from tfguard.stores.objects import ObjectStore
 
@@ -48,8 +48,12 @@ def backend_store(settings: Settings, prefix: str) -> ObjectStore:
 
     Raises `RecordError` for an encryption key that is none.
     """
-    bucket = GcsBucket(settings["bucket"], prefix, partial(backend_access, settings), encryption(settings))
-    return ObjectStore(bucket, prefix)
+    return ObjectStore(backend_bucket(settings, prefix, partial(backend_access, settings)), prefix)
+
+
+def backend_bucket(settings: Settings, root: str, access: Callable[[], Access], held: Held = RECORDS) -> GcsBucket:
+    """The bucket of the backend that `settings` describe, for objects below `root`; `access` makes its client."""
+    return GcsBucket(settings["bucket"], root, access, encryption(settings), held=held)
 
 
 def encryption(settings: Settings) -> Mapping[str, Any]:
@@ -152,6 +156,6 @@ def _content(value: str) -> str:
 
 def _refusal(reason: str) -> RecordError:
     return RecordError(
-        f"the Google Cloud Storage client for the records cannot be made: {reason}",
+        f"the Google Cloud Storage client cannot be made: {reason}",
         "correct the gcs backend's settings or the GOOGLE_ variables, or run `gcloud auth application-default login`",
     )

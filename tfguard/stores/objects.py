@@ -91,6 +91,11 @@ class ObjectStore:
         """The URL of the bucket and prefix."""
         return self._bucket.url(self._prefix)
 
+    def sibling(self, name: str) -> ObjectStore:
+        """The store beside this one, over the same client: `name` takes the place of the prefix's last part."""
+        folder, slash, _ = self._prefix.rpartition("/")
+        return ObjectStore(self._bucket, f"{folder}{slash}{name}")
+
     def check_writable(self) -> None:
         """Nothing: whether a bucket takes an object is only told by putting one there."""
 

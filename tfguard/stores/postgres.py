@@ -58,12 +58,15 @@ def url_store(url: str, stack: str) -> PostgresStore:
 
 
 class PostgresStore:
-    """A `RecordStore` for the records of one stack in a database. `stack` tells them from those of others there."""
+    """A `RecordStore` for the records of one stack in a database. `stack` tells them from those of others there.
 
-    def __init__(self, access: Access, stack: str) -> None:
+    `database` is a connection to share.
+    """
+
+    def __init__(self, access: Access, stack: str, database: Database | None = None) -> None:
         self._access = access
         self._stack = stack
-        self._database = Database(access)
+        self._database = database or Database(access)
         self._schema = quoted(access.schema)
         self._table = f"{self._schema}.{TABLE}"
         # In a statement with parameters, a % of the schema's name would begin one.
@@ -73,6 +76,10 @@ class PostgresStore:
     def location(self) -> str:
         """The URL of the database, then schema and stack."""
         return f"{self._access.url}/{self._stack}"
+
+    def sibling(self, stack: str) -> PostgresStore:
+        """The store of another stack in the same table, over the same connection."""
+        return PostgresStore(self._access, stack, self._database)
 
     def check_writable(self) -> None:
         """Raise `RecordError` when the database takes no writes now, or the role has not the rights for them."""

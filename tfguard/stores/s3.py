@@ -15,7 +15,7 @@ from typing import Any
 
 from tfguard.errors import RecordError
 from tfguard.ports import Blob
-from tfguard.stores.common import UNFORESEEN, told
+from tfguard.stores.common import RECORDS, UNFORESEEN, Held, told
 from tfguard.stores.objects import TOKEN, MissingError, TakenError
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
@@ -41,7 +41,8 @@ class S3Bucket:
     """The `Bucket` that boto3 reaches. A version is the object's ETag.
 
     `client_factory` makes boto3's S3 client, when the first call needs it. `put_options` go with every put
-    (`ServerSideEncryption`, ...). `root` is the prefix below which records lie, for the advice about permissions.
+    (`ServerSideEncryption`, ...). `root` is the prefix below which records lie, for the advice about permissions, and
+    `held` what errors call the objects.
     """
 
     def __init__(
@@ -50,11 +51,13 @@ class S3Bucket:
         root: str,
         client_factory: Callable[[], Any],
         put_options: Mapping[str, str] = NO_OPTIONS,
+        held: Held = RECORDS,
     ) -> None:
         self._name = name
         self._root = root
         self._client_factory = client_factory
         self._put_options = put_options
+        self._held = held
 
     def url(self, key: str) -> str:
         """`s3://BUCKET/KEY`."""
@@ -87,12 +90,14 @@ class S3Bucket:
 
     def keys(self, key_prefix: str) -> list[str]:
         """The keys of all objects that begin so, over all pages."""
+        return list(self.each_key(key_prefix))
+
+    def each_key(self, key_prefix: str) -> Iterator[str]:
+        """The same, one by one as the pages come."""
         with self._translated("list", key_prefix, "s3:ListBucket"):
-            keys: list[str] = []
             for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=self._name, Prefix=key_prefix):
                 _check_told(page, "IsTruncated")
-                keys += [entry["Key"] for entry in page.get("Contents", ())]
-            return keys
+                yield from (entry["Key"] for entry in page.get("Contents", ()))
 
     def now(self) -> datetime:
         """The time that S3 writes above its answers, to the second."""
@@ -113,7 +118,7 @@ class S3Bucket:
             from urllib3.exceptions import HTTPError
         except ImportError as error:
             raise no_boto3() from error
-        what = f"cannot {verb} the record {self.url(key)}"
+        what = self._held.doing(verb, self.url(key))
         try:
             yield
         except ClientError as error:
@@ -131,9 +136,10 @@ class S3Bucket:
 
     def _advice(self, code: str, permission: str) -> str:
         if code == "NoSuchBucket":
-            return f"create the bucket {self._name}, or name another place with `records:` in tfguard.yaml"
+            return f"create the bucket {self._name}{self._held.instead}"
         if code in _REFUSED:
-            return f"allow {permission} on arn:aws:s3:::{self._name}/{self._root}/* (and its KMS key, if it has one)"
+            below = "/".join(filter(None, (self._name, self._root, "*")))
+            return f"allow {permission} on arn:aws:s3:::{below} (and its KMS key, if it has one)"
         if code in _ELSEWHERE:
             return f"set `region` to the region of the bucket {self._name}"
         if code in _CREDENTIALS:

@@ -8,13 +8,13 @@ Source: https://developer.hashicorp.com/terraform/language/backend/s3
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from tfguard.errors import RecordError
 from tfguard.model.config import parse_duration
-from tfguard.stores.common import ATTEMPTS, CONNECT_SECONDS, READ_SECONDS, UNFORESEEN, told
+from tfguard.stores.common import ATTEMPTS, CONNECT_SECONDS, READ_SECONDS, RECORDS, UNFORESEEN, Held, told
 from tfguard.stores.objects import ObjectStore
 from tfguard.stores.s3 import S3Bucket, no_boto3
 
@@ -40,8 +40,12 @@ _WEB_IDENTITY = "assume_role_with_web_identity"
 
 def backend_store(settings: Settings, prefix: str) -> ObjectStore:
     """The store below `prefix` in the bucket of the backend that `settings` describe."""
-    bucket = S3Bucket(settings["bucket"], prefix, partial(backend_client, settings), put_options(settings))
-    return ObjectStore(bucket, prefix)
+    return ObjectStore(backend_bucket(settings, prefix, partial(backend_client, settings)), prefix)
+
+
+def backend_bucket(settings: Settings, root: str, client: Callable[[], Any], held: Held = RECORDS) -> S3Bucket:
+    """The bucket of the backend that `settings` describe, for objects below `root`; `client` makes its client."""
+    return S3Bucket(settings["bucket"], root, client, put_options(settings), held)
 
 
 def put_options(settings: Settings) -> Mapping[str, str]:
@@ -68,7 +72,7 @@ def backend_client(settings: Settings) -> Any:
         return session.client("s3", **_client_arguments(settings))
     except (BotoCoreError, *UNFORESEEN) as error:
         raise RecordError(
-            f"the S3 client for the records cannot be made: {told(error)}",
+            f"the S3 client cannot be made: {told(error)}",
             "correct the s3 backend's settings or the AWS_ variables",
         ) from error
 

@@ -1,4 +1,8 @@
-"""Where `records:` may point to: one entry of `SCHEMES` for each scheme."""
+"""Where `records:` may point to: one entry of `SCHEMES` for each scheme. A place with states is named in the same way.
+
+`where` names what has the URL, for errors: `records:`, or a pattern of states. `place` and `query` are what of the URL
+stands behind its scheme, before and behind the `?`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,10 @@ from tfguard.errors import ConfigError
 from tfguard.ports import RecordStore
 from tfguard.stores import azblob_client, gcs_client, postgres, postgres_client, s3_client
 from tfguard.stores.local import LocalStore
+from tfguard.stores.objects import ObjectStore
+from tfguard.stores.postgres import PostgresStore
 
+RECORDS_KEY = "records:"
 _BOOLEANS = frozenset({"encrypt", "use_cli", "use_msi", "use_oidc", "use_path_style"})
 _TRUTHS = frozenset({"true", "false", "1", "0"})
 _ADDRESSES = frozenset({"endpoint", "metadata_host"})
@@ -41,10 +48,34 @@ def open_store(url: str, base: Path | None = None) -> RecordStore:
     return scheme.open(rest, base or Path())
 
 
+def open_stores(url: str, base: Path | None = None) -> Callable[[str], RecordStore]:
+    """What opens the store of each stack below `url`, a folder of its own there; over one connection for all of them.
+
+    The function raises `ConfigError` for a URL that names no store.
+    """
+    first: list[RecordStore] = []
+
+    def open_one(name: str) -> RecordStore:
+        if not first:
+            first.append(open_store(below(url, name), base))
+        if isinstance(first[0], ObjectStore | PostgresStore):
+            return first[0].sibling(name)
+        return open_store(below(url, name), base)
+
+    return open_one
+
+
+def below(url: str, name: str) -> str:
+    """The URL of the folder `name` in the place at `url`."""
+    scheme, separator, rest = url.partition("://")
+    place, question, query = rest.partition("?")
+    return f"{scheme}{separator}{place.rstrip('/')}/{name}{question}{query}"
+
+
 def known_forms() -> str:
     """What may stand in `records:`, for advice."""
     first, *others = (scheme.form for scheme in SCHEMES.values())
-    return f"`records: {first}` (or {', '.join(others)})"
+    return f"`{RECORDS_KEY} {first}` (or {', '.join(others)})"
 
 
 def _open_local(rest: str, base: Path) -> RecordStore:
@@ -54,62 +85,91 @@ def _open_local(rest: str, base: Path) -> RecordStore:
 
 
 def _open_s3(rest: str, _base: Path) -> RecordStore:
-    (bucket, prefix), parameters = _object_place("s3", rest)
-    return s3_client.backend_store({**parameters, "bucket": bucket}, prefix)
+    settings, prefix = s3_place(*_parts(rest))
+    return s3_client.backend_store(settings, prefix.strip("/"))
+
+
+def s3_place(place: str, query: str, where: str = RECORDS_KEY) -> tuple[dict[str, str], str]:
+    """The settings of an s3 backend that reaches the bucket of a URL, and the prefix as written."""
+    (bucket, prefix), parameters = _object_place("s3", place, query, where)
+    return {**parameters, "bucket": bucket}, prefix
 
 
 def _open_gcs(rest: str, _base: Path) -> RecordStore:
-    (bucket, prefix), parameters = _object_place("gs", rest)
+    settings, prefix = gcs_place(*_parts(rest))
+    return gcs_client.backend_store(settings, prefix.strip("/"))
+
+
+def gcs_place(place: str, query: str, where: str = RECORDS_KEY) -> tuple[dict[str, str], str]:
+    """The settings of a gcs backend that reaches the bucket of a URL, and the prefix as written."""
+    (bucket, prefix), parameters = _object_place("gs", place, query, where)
     if endpoint := parameters.pop("endpoint", ""):
         parameters["storage_custom_endpoint"] = endpoint
-    return gcs_client.backend_store({**parameters, "bucket": bucket}, prefix)
+    return {**parameters, "bucket": bucket}, prefix
 
 
 def _open_azblob(rest: str, _base: Path) -> RecordStore:
-    (account, container, prefix), parameters = _object_place("azblob", rest)
-    if not prefix:
+    settings, prefix = azblob_place(*_parts(rest))
+    if not prefix.strip("/"):
         # The last part is the stack's own folder: where it is the second one, no container was named.
         raise _refusal("azblob://", f"names no container: it must be {SCHEMES['azblob'].form}")
+    return azblob_client.backend_store(settings, prefix.strip("/"))
+
+
+def azblob_place(place: str, query: str, where: str = RECORDS_KEY) -> tuple[dict[str, str], str]:
+    """The settings of an azurerm backend that reaches the container of a URL, and the prefix as written."""
+    (account, container, prefix), parameters = _object_place("azblob", place, query, where)
     # In the backend's settings, `endpoint` is that of the managed identity. There is no account key to look up here,
     # and without `use_cli` the identity is found as Azure's own tools find it.
     place_settings = {"storage_account_name": account, "container_name": container, "use_azuread_auth": "true"}
     if endpoint := parameters.pop("endpoint", ""):
         place_settings["blob_endpoint"] = endpoint
-    return azblob_client.backend_store({"use_cli": "false", **parameters, **place_settings}, prefix)
+    return {"use_cli": "false", **parameters, **place_settings}, prefix
 
 
 def _open_postgres(rest: str, _base: Path) -> RecordStore:
-    """HOST may be empty, or have a port and a user; what stands behind the database's name is the stack's own.
+    url, stack = postgres_place(*_parts(rest))
+    if not stack:
+        raise _refusal("postgresql://", "names no database")
+    return postgres.url_store(url, stack)
+
+
+def postgres_place(place: str, query: str, where: str = RECORDS_KEY) -> tuple[str, str]:
+    """The URL of a database, without what stands behind the database's name, and that. HOST may be empty, or have a
+    port and a user.
 
     A refusal shows nothing of the place: a password that was not escaped could be anywhere in it.
     """
-    place, _, query = rest.partition("?")
     login, at, address = place.rpartition("@")
     host, _, path = address.partition("/")
     database, _, stack = path.partition("/")
     if ":" in login or "/" in login:
         raise ConfigError(
-            "records: postgresql:// has a password in it",
+            f"{where} postgresql:// has a password in it",
             "take it out, and give it in PGPASSWORD, in a password file (PGPASSFILE), or by PGSERVICE",
         )
-    if not database or not stack or not rest.isprintable():
-        raise _refusal("postgresql://", "names no database")
-    _parameters("postgresql", query)
-    return postgres.url_store(f"postgresql://{login}{at}{host}/{database}?{query}", stack)
+    if not database or not (place + query).isprintable():
+        raise _refusal("postgresql://", "names no database", where)
+    _parameters("postgresql", query, where)
+    return f"postgresql://{login}{at}{host}/{database}?{query}", stack
 
 
-def _object_place(name: str, rest: str) -> tuple[list[str], dict[str, str]]:
-    """What the scheme's form names, the prefix last, and the parameters. Raises `ConfigError`."""
-    scheme = SCHEMES[name]
+def _parts(rest: str) -> tuple[str, str]:
     place, _, query = rest.partition("?")
+    return place, query
+
+
+def _object_place(name: str, place: str, query: str, where: str) -> tuple[list[str], dict[str, str]]:
+    """What the scheme's form names, the prefix last and as written, and the parameters. Raises `ConfigError`."""
+    scheme = SCHEMES[name]
     before_prefix = scheme.form.count("/") - 2
-    *names, prefix = f"{place}/".split("/", before_prefix)
+    *names, prefix = place.split("/", before_prefix) if place.count("/") >= before_prefix else [*place.split("/"), ""]
     if len(names) < before_prefix or not all(names) or "@" in names[0]:
-        raise _refusal(f"{name}://", f"must be {scheme.form}, without credentials")
-    return [*names, prefix.strip("/")], _parameters(name, query)
+        raise _refusal(f"{name}://", f"must be {scheme.form}, without credentials", where)
+    return [*names, prefix], _parameters(name, query, where)
 
 
-def _parameters(name: str, query: str) -> dict[str, str]:
+def _parameters(name: str, query: str, where: str) -> dict[str, str]:
     """What stands behind the `?` of a URL of this scheme, without what is empty.
 
     Raises `ConfigError`, which shows no value: it could be a secret.
@@ -119,22 +179,22 @@ def _parameters(name: str, query: str) -> dict[str, str]:
     for parameter, value in parse_qsl(query, keep_blank_values=True):
         # A password with an unescaped `&` in it goes on as a parameter's name.
         if "@" in parameter or ("@" in value and ("://" in value or parameter in _ADDRESSES)):
-            where = f"the parameter {parameter}" if parameter in known else "a parameter"
+            told = f"the parameter {parameter}" if parameter in known else "a parameter"
             raise ConfigError(
-                f"records: {name}:// has credentials in {where}",
+                f"{where} {name}:// has credentials in {told}",
                 "take them out of the URL: credentials come from the environment",
             )
     for parameter, value in parse_qsl(query, keep_blank_values=True):
         if parameter not in known:
             raise ConfigError(
-                f"records: {name}:// has the parameter {parameter!r}; known are {', '.join(sorted(known))}",
+                f"{where} {name}:// has the parameter {parameter!r}; known are {', '.join(sorted(known))}",
                 "take it out or correct its name; credentials come from the environment",
             )
         if parameter in found:
-            raise ConfigError(f"records: {name}:// has the parameter {parameter} twice", "take one of them out")
+            raise ConfigError(f"{where} {name}:// has the parameter {parameter} twice", "take one of them out")
         if parameter in _BOOLEANS and value.lower() not in _TRUTHS:
             raise ConfigError(
-                f"records: the parameter {parameter} of {name}:// is neither true nor false",
+                f"{where} the parameter {parameter} of {name}:// is neither true nor false",
                 f"write {parameter}=true or {parameter}=false (or 1, 0)",
             )
         found[parameter] = value
@@ -164,5 +224,6 @@ SCHEMES: Mapping[str, Scheme] = {
 }
 
 
-def _refusal(url: str, reason: str) -> ConfigError:
-    return ConfigError(f"records: {url} {reason}", f"write {known_forms()}")
+def _refusal(url: str, reason: str, where: str = RECORDS_KEY) -> ConfigError:
+    forms = known_forms() if where == RECORDS_KEY else ", ".join(scheme.form for scheme in SCHEMES.values())
+    return ConfigError(f"{where} {url} {reason}", f"write {forms}")
