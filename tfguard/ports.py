@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from tfguard.model.audit import AuditAnswer
 from tfguard.model.credentials import Expiry
 from tfguard.model.engine import EngineInfo
 from tfguard.model.event import EngineEvent
@@ -154,6 +155,12 @@ class Inventory(Protocol):
         """
         ...
 
+    def list_many(
+        self, resource_types: Iterable[str], provider: ProviderConfig, region: str | None = None
+    ) -> Iterator[Listing]:
+        """The listing of each of these types, in no order, as `list` gives it; what they share is asked for once."""
+        ...
+
     def place(self, resource_type: str, provider: ProviderConfig, region: str | None = None) -> Scope | None:
         """Where a listing would look, without listing; None where that cannot be told."""
         ...
@@ -201,6 +208,17 @@ class StateSource(Protocol):
 
         Raises `InputError` when the pattern matches nothing, or when the place cannot be listed: which states there
         are is then not known. Can be called again, and reads anew.
+        """
+        ...
+
+
+class AuditLog(Protocol):
+    """Who made an object, as the cloud's own log tells it: evidence, and never proof."""
+
+    def creations(self, candidates: Sequence[tuple[CloudObject, ProviderConfig]]) -> AuditAnswer:
+        """The calls that made these objects, the most important first, as far as the log may be read.
+
+        A refusal is a note in the answer, never an exception.
         """
         ...
 

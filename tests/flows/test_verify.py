@@ -381,7 +381,8 @@ def test_no_more_than_a_few_steps_are_asked_of_the_engine() -> None:
         ("aws_iam_role_policy", {"role": "app", "name": "p"}, "app:p"),
         ("aws_iam_role_policy", {"name": "p"}, None),
         ("aws_vpc", {"cidr_block": "10.0.0.0/16"}, None),
-        ("aws_lambda_function", {"name": "f"}, None),
+        ("aws_route_table_association", {"route_table_id": "rtb-1", "subnet_id": "subnet-1"}, None),
+        ("aws_nothing", {"name": "f"}, None),
     ],
 )
 def test_an_import_id_is_made_of_what_the_plan_knows_or_not_at_all(
@@ -405,7 +406,7 @@ def test_one_list_is_taken_for_each_type_and_place_in_which_something_is_made() 
         replace(LOST, type="aws_s3_bucket", action=Action.DELETE),
         replace(LOST, type="aws_sqs_queue", action=Action.UPDATE),
         replace(LOST, type="aws_iam_role_policy", action=Action.CREATE),
-        replace(LOST, type="aws_lambda_function", action=Action.CREATE),
+        replace(LOST, type="aws_nothing", action=Action.CREATE),
     ]
     surroundings, _, _ = around(FakeInventory(answers(listing())))
     keys = baseline_keys(steps, PROVIDERS, surroundings)

@@ -235,7 +235,7 @@ def test_what_was_dropped_and_is_not_listed_is_absent_unless_the_look_was_incomp
 
 
 def test_of_a_type_that_nobody_can_list_the_engines_own_read_counts_and_a_push_does_not() -> None:
-    unlisted = replace(DROPPED, type="aws_glue_job", before={})
+    unlisted = replace(DROPPED, type="aws_nothing", before={})
     read = concluded(unlisted, look())
     assert (read.outcome, kinds(read)) == (Outcome.ABSENT, {EvidenceKind.ENGINE_EVENT})
     assert "did not find it" in read.evidence[0].detail

@@ -292,10 +292,10 @@ def test_every_operation_that_is_open_shows_in_findings_gaps_or_errored_state() 
 
 def test_a_step_that_nobody_can_look_up_is_handed_to_a_person_with_a_quoted_address() -> None:
     lost = replace(
-        left('aws_lambda_function.f["a b"]', Outcome.UNKNOWN),
-        evidence=(Evidence(EvidenceKind.NOT_LOOKED_FOR, "the catalogue cannot list aws_lambda_function"),),
+        left('aws_unlisted.f["a b"]', Outcome.UNKNOWN),
+        evidence=(Evidence(EvidenceKind.NOT_LOOKED_FOR, "the catalogue cannot list aws_unlisted"),),
     )
     assert next_actions(operation(lost)) == (
-        "tfguard import 'aws_lambda_function.f[\"a b\"]' ID",
-        "tfguard recover --confirm-absent 'aws_lambda_function.f[\"a b\"]' --reason TEXT",
+        "tfguard import 'aws_unlisted.f[\"a b\"]' ID",
+        "tfguard recover --confirm-absent 'aws_unlisted.f[\"a b\"]' --reason TEXT",
     )

@@ -110,14 +110,14 @@ def scenes(draw: Callable[[st.SearchStrategy[object]], object]) -> Scene:
 def _step(
     take: Callable[[st.SearchStrategy[object]], object], number: int, roles: list[CloudObject], vpcs: list[CloudObject]
 ) -> Step:
-    kind = take(st.sampled_from(["aws_iam_role", "aws_vpc", "aws_iam_role_policy", "aws_lambda_function"]))
+    kind = take(st.sampled_from(["aws_iam_role", "aws_vpc", "aws_iam_role_policy", "aws_unlisted"]))
     pool = {"aws_iam_role": roles, "aws_vpc": vpcs}.get(str(kind), [])
     old = take(st.sampled_from(pool)) if pool else None
     wishes = {
         "aws_iam_role": st.fixed_dictionaries({}, optional={"name": st.sampled_from("abc")}),
         "aws_vpc": st.fixed_dictionaries({}, optional={"cidr_block": CIDRS, "tags.Name": st.just("n")}),
         "aws_iam_role_policy": st.just({"role": "a", "name": "p"}),
-        "aws_lambda_function": st.just({}),
+        "aws_unlisted": st.just({}),
     }
     action, status = take(ACTIONS), take(STATUSES)
     assert isinstance(action, Action)

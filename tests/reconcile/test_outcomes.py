@@ -109,7 +109,7 @@ def test_no_other_failure_shortens_the_grace(failure: Failure) -> None:
 
 
 def test_a_type_that_no_listing_answers_for_is_unknown_for_ever() -> None:
-    unheard = concluded(step("aws_lambda_function.f"), look(now=AFTER + timedelta(days=9)))
+    unheard = concluded(step("aws_unlisted.f"), look(now=AFTER + timedelta(days=9)))
     assert (unheard.outcome, kinds(unheard)) == (Outcome.UNKNOWN, {EvidenceKind.NOT_LOOKED_FOR})
 
 
@@ -572,7 +572,7 @@ def test_a_delete_of_what_is_still_in_state_stays_recorded(status: StepStatus) -
 def test_a_delete_of_a_type_that_nobody_can_list_rests_on_the_engines_word(
     status: StepStatus, outcome: Outcome
 ) -> None:
-    assert concluded(step("aws_lambda_function.f", Action.DELETE, status), look()).outcome is outcome
+    assert concluded(step("aws_unlisted.f", Action.DELETE, status), look()).outcome is outcome
 
 
 @pytest.mark.parametrize(
@@ -661,7 +661,7 @@ def test_a_child_that_the_engine_itself_reads_is_an_orphan_while_its_parent_stay
 def test_the_listing_of_a_child_is_its_parents() -> None:
     assert listings_for(CHILD, CATALOG) == (("aws_iam_role", "aws", ""),)
     assert listings_for(replace(ROLE, region="eu-west-2"), CATALOG) == (("aws_iam_role", "aws", "eu-west-2"),)
-    assert listings_for(step("aws_lambda_function.f"), CATALOG) == ()
+    assert listings_for(step("aws_unlisted.f"), CATALOG) == ()
 
 
 # --- the engine's own read ---
@@ -679,7 +679,7 @@ def test_the_listing_of_a_child_is_its_parents() -> None:
 def test_the_engines_own_read_answers_for_a_type_that_nobody_can_list(
     exists: bool | None, now: datetime, outcome: Outcome
 ) -> None:
-    unlisted = step("aws_lambda_function.f")
+    unlisted = step("aws_unlisted.f")
     probes = {unlisted.address: ImportProbe(exists, "the engine itself finds no f", "f")}
     assert concluded(unlisted, look(now=now, probes=probes)).outcome is outcome
 
@@ -697,7 +697,7 @@ def test_a_refused_list_is_overruled_by_what_the_engine_reads_and_by_nothing_els
 def test_every_conclusion_comes_with_evidence() -> None:
     cases: list[Step] = [
         concluded(one, look(*lists, now=now, before=before))
-        for one in (ROLE, VPC, DELETE, REPLACE_VPC, CHILD, step("aws_lambda_function.f"))
+        for one in (ROLE, VPC, DELETE, REPLACE_VPC, CHILD, step("aws_unlisted.f"))
         for lists in ((), (listing("aws_iam_role"), listing("aws_vpc")), (listing("aws_iam_role", role()),))
         for now in (IN_GRACE, AFTER)
         for before in ((), (NO_ROLES_BEFORE, VPCS_BEFORE))

@@ -92,8 +92,14 @@ def test_what_is_not_said_has_its_default(text: str) -> None:
         ("scan:\n  ignore:\n  - type: a\n    name: b\n", "f.yaml:3: scan.ignore[0].reason: is missing"),
         ("scan:\n  ignore:\n  - reason: all of it\n", "f.yaml:3: scan.ignore[0].type: is missing"),
         ("scan:\n  ignore:\n  - {type: a, reason: ' '}\n", "f.yaml:3: scan.ignore[0]: reason is empty"),
-        ("scan:\n  ignore:\n  - {type: a, reason: b, expires: soon}\n", "f.yaml:3: scan.ignore[0].expires: must be a day"),
-        ("scan:\n  ignore:\n  - {type: a, reason: b, younger_than: 5}\n", "f.yaml:3: scan.ignore[0].younger_than: is not a"),
+        (
+            "scan:\n  ignore:\n  - {type: a, reason: b, expires: soon}\n",
+            "f.yaml:3: scan.ignore[0].expires: must be a day",
+        ),
+        (
+            "scan:\n  ignore:\n  - {type: a, reason: b, younger_than: 5}\n",
+            "f.yaml:3: scan.ignore[0].younger_than: is not a",
+        ),
         ("providers:\n  aws: {assume_role: {role_arn: x}}\n", "f.yaml:2: providers.aws.assume_role: must be text"),
         ("providers:\n  aws:\n", "f.yaml:2: providers.aws: must be a mapping"),
         ("records: s3\n", "f.yaml:1: records is neither beside-state nor the URL of a store"),

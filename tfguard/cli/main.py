@@ -35,7 +35,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "recover": ("recover", "settle an open operation; deletes nothing"),
     "history": ("history", "the stack's operations, newest first, page by page"),
     "archive": ("archive", "pack closed operations away, or verify what was packed; history and status read it"),
+    "scan": ("scan", "what exists that no state knows, over many states, regions and accounts"),
     "orphans": ("orphans", "the objects that exist and that the state does not know"),
+    "metrics": ("metrics", "counters of the last scan or of this stack, for Prometheus"),
+    "catalog": ("catalog", "the resource types that are known, and the permissions that a scan of them needs"),
     "doctor": ("doctor", "what is installed, where state and records are, what is missing"),
     "version": ("version", "own, engine and provider versions"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from tfguard.catalog.loader import load_catalog
@@ -27,7 +28,7 @@ from tfguard.inventory.combined import CombinedInventory
 from tfguard.inventory.credentials import RunCredentials
 from tfguard.model.config import Config
 from tfguard.model.operation import Stack
-from tfguard.ports import Inventory
+from tfguard.ports import Inventory, StateSource
 
 
 def stack_context(
@@ -66,8 +67,22 @@ def stack_context(
     known = _known_states(config, config_path)
     credentials = RunCredentials(os.environ, location.stack.backend, location.settings)
     return StackContext(
-        location.stack, engine, Records(store, clock, host, console.warn), around, host, known, credentials
+        location.stack,
+        engine,
+        Records(store, clock, host, console.warn),
+        around,
+        host,
+        known,
+        credentials,
+        partial(_known_places, invocation, config, config_path),
     )
+
+
+def _known_places(invocation: Invocation, config: Config, config_path: Path | None) -> Sequence[StateSource]:
+    """Every state that `scan.stacks` names, wherever it lies; of stacks here those that `init` has set up."""
+    from tfguard.cli.state_places import state_sources  # only an adoption looks into them
+
+    return state_sources(config.scan.stacks, invocation, config, config_path, set_up_alone=True)
 
 
 def _known_states(config: Config, config_path: Path | None) -> tuple[Path, ...]:

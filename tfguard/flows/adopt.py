@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tfguard.errors import ExitCode, InputError, UsageError
+from tfguard.errors import ExitCode, InputError, NoStateError, UsageError
 from tfguard.flows.context import StackContext
 from tfguard.flows.guard import GuardedRun, GuardOptions, Prepared, apply_prepared
 from tfguard.flows.history import findings
@@ -18,6 +18,7 @@ from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.finding import Finding
 from tfguard.model.ids import new_operation_id
 from tfguard.model.inventory import CloudObject
+from tfguard.model.plan import Plan
 from tfguard.model.request import ChangeRequest
 from tfguard.model.secrets import WITHHELD_WORD, Withholding, is_withheld
 from tfguard.model.state import StateInstance, StateSnapshot
@@ -72,7 +73,8 @@ def _adopt(
         return GuardedRun(ExitCode.DONE)
     for address, finding in chosen:
         refuse_if_held(before, address, finding)
-        for where, state in _known_states(context, before):
+    for where, state in _known_states(context, before):
+        for _, finding in chosen:
             refuse_if_known(state, where, finding)
     directory = open_run_folder(folder, operation_id, context.host, context.records.head().open_operations)
     try:
@@ -120,9 +122,19 @@ def _chosen(context: StackContext, finding_id: str, address: str | None) -> tupl
 def _known_states(context: StackContext, own: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
     """This stack's state and every other one that is known. Raises `InputError` for one that cannot be read."""
     yield context.stack.location, own
-    for path in context.known_states:
-        if str(path) != context.stack.location:
-            yield str(path), context.engine.read_state_file(path)
+    for source in context.known_places():
+        try:
+            for known in source.read():
+                if known.location == context.stack.location:
+                    continue
+                if known.snapshot is None:
+                    raise InputError(
+                        f"{known.failure}; whether it has the object already is not known",
+                        "make it readable, or take it out of `scan: {stacks: [...]}` in tfguard.yaml",
+                    )
+                yield known.location, known.snapshot
+        except NoStateError:
+            continue  # a pattern for what does not exist yet
 
 
 def refuse_if_held(state: StateSnapshot, address: str, finding: Finding) -> None:
@@ -212,6 +224,7 @@ def _prepare(
     plan = context.engine.show_plan(plan_file)
     if against := objections(plan, wanted):
         hidden = of_plan(plan, before, directory.parent)
+        _refuse_beside_deposed(before, plan, wanted, hidden)
         said = (hidden.text(line, "something whose name is marked sensitive") for line in against)
         raise InputError(
             "the plan would do more than adopt, so it was not applied: " + "; ".join(said),
@@ -219,6 +232,21 @@ def _prepare(
         )
     accepted = context.records.head().open_operations
     return Prepared(operation_id, request, plan, plan_file, directory, before, accepted)
+
+
+def _refuse_beside_deposed(state: StateSnapshot, plan: Plan, wanted: Mapping[str, str], hidden: Withholding) -> None:
+    """Raise `InputError` for an address to which the engine imports nothing, since a deposed object has it: what a
+    create-before-destroy leaves that was killed before the new object was saved."""
+    imported = {change.address for change in plan.changes if change.importing is not None}
+    for instance in state.instances:
+        if instance.deposed and instance.address in wanted and instance.address not in imported:
+            at, new = hidden.address(instance.address), wanted[instance.address]
+            old = hidden.text(next(iter(instance.identity.values()), instance.deposed), instance.deposed)
+            raise InputError(
+                f"{at} still has a deposed object, {old}, and the engine imports nothing to such an address",
+                f"delete {new} at the provider, run `tfguard recover`, then apply again: that makes a new object, and "
+                f"deletes the deposed one",
+            )
 
 
 def _approved(

@@ -11,6 +11,7 @@ from tfguard.flows.verify import Looking, planned_steps, provider_for
 from tfguard.model.operation import Step
 from tfguard.model.plan import Action, Plan
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
+from tfguard.reconcile.look import listings_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,10 @@ def _rights(context: StackContext, state: StateSnapshot | None) -> Iterator[Chec
     providers = plan.providers if plan else {}
     inventory, catalog = context.around.inventory, context.around.catalog
     keys = {
-        (step.type, step.provider_key, step.region or ""): provider_for(step, providers, context.around.config)
+        key: provider_for(step, providers, context.around.config)
         for step in steps
-        if inventory.covers(step.type)
+        for key in listings_for(step, catalog)
+        if inventory.covers(key[0])
     }
     for key, listing in sorted(Looking(context.around, keys).result().items()):
         said = listing.gap.reason if listing.gap else f"{len(listing.objects)} objects"

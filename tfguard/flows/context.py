@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tfguard.flows.verify import Surroundings
 from tfguard.model.operation import Operation, Stack
 from tfguard.model.plan import Plan
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
-from tfguard.ports import Clock, Console, Credentials, Engine, Host
+from tfguard.ports import Clock, Console, Credentials, Engine, Host, StateSource
 
 STATE_UNREAD = "the state could not be read"
 """What the record says of it; the reason is the engine's text, which only the user gets (rule 10)."""
@@ -21,7 +21,10 @@ STATE_UNREAD = "the state could not be read"
 
 @dataclass(frozen=True, slots=True)
 class StackContext:
-    """A stack, its engine, its record, and what is around them; `known_states` are other stacks' state files."""
+    """A stack, its engine, its record, and what is around them; `known_states` are other stacks' state files.
+
+    `known_places` gives all that is named of other stacks' states, remote ones too, for what has to look into each.
+    """
 
     stack: Stack
     engine: Engine
@@ -30,6 +33,7 @@ class StackContext:
     host: Host
     known_states: tuple[Path, ...] = ()
     credentials: Credentials | None = None
+    known_places: Callable[[], Sequence[StateSource]] = tuple
 
     @property
     def clock(self) -> Clock:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from tfguard.catalog.loader import Catalog
+from tfguard.catalog.types import PLACEHOLDER
 from tfguard.model.config import Config
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.failure import Failure
@@ -378,7 +379,7 @@ def _probes(run: Run, steps: Sequence[Step], look: Look, catalog: Catalog) -> Ma
 def desired_import_id(step: Step, catalog: Catalog) -> str | None:
     """The import id of the wanted object, where the plan knows every part of it (case B53: never a guess)."""
     kind = catalog.get(step.type)
-    if kind is None:
+    if kind is None or not PLACEHOLDER.search(kind.import_id):  # else it is a path into a listed item
         return None
     try:
         return kind.import_id.format_map(step.desired)

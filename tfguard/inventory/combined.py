@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Gap, Listing, Scope
 from tfguard.model.plan import ProviderConfig
@@ -27,6 +27,20 @@ class CombinedInventory:
         cloud = resource_type.split("_", 1)[0]
         scope = Scope(cloud, None, region or provider.settings.get("region") or UNKNOWN_REGION, provider.key)
         return Listing(resource_type, scope, gap=Gap(f"{scope} {resource_type}", "no call lists this type"))
+
+    def list_many(
+        self, resource_types: Iterable[str], provider: ProviderConfig, region: str | None = None
+    ) -> Iterator[Listing]:
+        """The listing of each type, asked for together with the others that its inventory covers."""
+        by_inventory: dict[int, list[str]] = {}
+        for name in resource_types:
+            covering = (n for n, inventory in enumerate(self._inventories) if inventory.covers(name))
+            if (number := next(covering, None)) is None:
+                yield self.list(name, provider, region)
+            else:
+                by_inventory.setdefault(number, []).append(name)
+        for number, names in by_inventory.items():
+            yield from self._inventories[number].list_many(names, provider, region)
 
     def place(self, resource_type: str, provider: ProviderConfig, region: str | None = None) -> Scope | None:
         """Where the inventory that covers the type would look; None when none does."""

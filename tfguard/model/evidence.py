@@ -34,6 +34,9 @@ class EvidenceKind(StrEnum):
     OPERATION = "operation"
     ERRORED_STATE = "errored-state"
     REMOVED_FROM_STATE = "removed-from-state"
+    UNEXPLAINED = "unexplained"
+    RULE = "rule"
+    AUDIT_LOG = "audit-log"
 
 
 @dataclass(frozen=True, slots=True)

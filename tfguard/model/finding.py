@@ -27,7 +27,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One stray object of one operation.
+    """One stray object, of one operation or found by a scan.
 
     `address` is the only address that it can belong to; where there are several, `addresses` names them and a person
     has to choose (rule 11). `provider_key` is the provider configuration through which it was seen.
@@ -47,6 +47,6 @@ class Finding:
     @property
     def actions(self) -> tuple[str, ...]:
         """What tfguard can do about it now; nothing for one that is decided or that has no place in the state."""
-        if self.disposition is not None or self.verdict is not Verdict.ORPHANED:
+        if self.disposition is not None or self.verdict not in (Verdict.ORPHANED, Verdict.UNMANAGED):
             return ()
         return (DispositionKind.IMPORT.value,)

@@ -29,12 +29,30 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeBy:
+    """The object that may have made another by itself: the one of `type` whose identity has `value` as `key`.
+
+    Not `certain`: a person can have made it just as well (a rule of a security group), so that whatever else explains
+    the object says more. `when_ignored`: it counts only where the maker is itself ignored (what AWS made with a default
+    VPC).
+    """
+
+    type: str
+    key: str
+    value: str
+    reason: str
+    certain: bool = True
+    when_ignored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CloudObject:
     """One object that exists at the provider.
 
     `identity` holds the values under which the object may be known in a state or a plan, by the catalogue's names
     (`name`, `arn`, `id`, ...). `import_id` is what `terraform import` wants; it is not always `id` (case B53). `owner`
     is the account that owns it, where the answer tells: what is shared in from elsewhere has another than `account`.
+    `made_by` names the objects that make such ones by themselves, whether or not there are any.
     """
 
     cloud: str
@@ -52,6 +70,7 @@ class CloudObject:
     stateful: bool = False
     ignored_because: str | None = None
     owner: str | None = None
+    made_by: tuple[MadeBy, ...] = ()
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 
+from tfguard.model.finding import Finding
+from tfguard.model.inventory import Coverage
 from tfguard.model.plan import ProviderConfig
 
 
@@ -21,3 +25,36 @@ class Shard:
     region: str | None
     service: str
     types: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a scan is: how much of a phase is done, of how much (None where nobody knows), and what was last."""
+
+    phase: str
+    done: int
+    total: int | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanResult:
+    """What a scan found, in no special order, and how far it could look.
+
+    `findings` are the objects that somebody should know of; those that a rule leaves out are among them only where that
+    was asked for. `summary` counts all objects by verdict, `rules` those that were left out by the name of the rule.
+    `unused_rules` and `expired_rules` are rules of the configuration. `complete_listings` says of which lists nothing
+    is missing: cloud, account, region and type.
+    """
+
+    findings: tuple[Finding, ...]
+    coverage: Coverage
+    summary: Mapping[str, int]
+    rules: Mapping[str, int]
+    started_at: datetime
+    ended_at: datetime
+    shards: tuple[Shard, ...] = ()
+    notes: tuple[str, ...] = ()
+    unused_rules: tuple[str, ...] = ()
+    expired_rules: tuple[str, ...] = ()
+    complete_listings: frozenset[tuple[str, str | None, str, str]] = field(default=frozenset(), repr=False)

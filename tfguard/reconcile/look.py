@@ -20,13 +20,14 @@ ListingKey = tuple[str, str, str]
 
 
 def listings_for(step: Step, catalog: Catalog) -> tuple[ListingKey, ...]:
-    """The listings that a conclusion about this step needs: its own type's, or its parent's where it has none."""
+    """The listings that a conclusion about this step needs: its own type's, or its parent's where that would take a
+    call for each parent there is."""
     kind = catalog.get(step.type)
     if kind is None or step.region == WITHHELD_PLACE:
         return ()
-    if kind.list is not None:
-        return (listing_key(step),)
-    return ((kind.parent.type, step.provider_key, step.region or ""),) if kind.parent else ()
+    if kind.parent and kind.asks_parent:
+        return ((kind.parent.type, step.provider_key, step.region or ""),)
+    return (listing_key(step),) if kind.list is not None else ()
 
 
 def listing_key(step: Step) -> ListingKey:

@@ -51,7 +51,8 @@ def same_object(kind: ResourceType, identity: Mapping[str, str], found: CloudObj
             return identity[_DECISIVE] == found.identity[_DECISIVE]
         if lies_elsewhere(identity, found.account, found.region):
             return False
-    return any(identity[key] == found.identity.get(key) for key in kind.keys if key in identity)
+    both = [key for key in kind.keys if key in identity and key in found.identity]
+    return any(kind.comparable(key, identity[key]) == kind.comparable(key, found.identity[key]) for key in both)
 
 
 def lies_elsewhere(identity: Mapping[str, str], account: str | None, region: str) -> bool:
@@ -67,7 +68,7 @@ def likeness(kind: ResourceType, desired: Mapping[str, str], found: CloudObject)
     """How well the object fits, and the attributes that say so. One attribute that differs is a conflict."""
     known = {name: value for name, value in desired.items() if name in kind.keys or name in kind.traits}
     present = {name: found.identity[name] for name in known if name in found.identity}
-    if any(known[name] != value for name, value in present.items()):
+    if any(kind.comparable(name, known[name]) != kind.comparable(name, value) for name, value in present.items()):
         return Likeness.CONFLICT, ""
     starts = {name: desired[name] for name in kind.prefixes if name in desired}
     for name, start in starts.items():

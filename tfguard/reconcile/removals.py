@@ -124,7 +124,7 @@ def lagging(step: Step, look: Look) -> Step:
 
 
 def child_of_parent(step: Step, look: Look, kind: ResourceType) -> Step:
-    """A child that cannot be listed itself: gone only when its parent is confirmed gone (rule 16)."""
+    """A child that a run does not list: gone only when its parent is confirmed gone (rule 16)."""
     if step.status is StepStatus.OK and step.action is Action.DELETE:
         return gone(step, EvidenceKind.ENGINE_EVENT, "the engine deleted it")
     probed = with_probe(step, look)

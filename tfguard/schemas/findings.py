@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
@@ -10,6 +11,7 @@ from tfguard.model.disposition import Disposition
 from tfguard.model.evidence import Confidence, Evidence
 from tfguard.model.finding import Verdict
 from tfguard.model.inventory import CloudObject, Coverage, Gap
+from tfguard.model.since import KeptFinding
 from tfguard.schemas.codec import dump
 from tfguard.schemas.document import with_schema
 from tfguard.schemas.json_schema import Shape
@@ -30,10 +32,26 @@ SHAPE: Shape = {
             "evidence": [Evidence],
             "disposition": Disposition | None,
             "actions": [str],
+            "first_seen?": datetime,
         }
     ],
+    "scan?": {
+        "started_at": datetime,
+        "ended_at": datetime,
+        "rules": Mapping[str, int],
+        "unused_rules": [str],
+        "expired_rules": [str],
+        "notes": [str],
+    },
+    "since?": {
+        "at": datetime | None,
+        "new": [str],
+        "still": [str],
+        "gone": [KeptFinding],
+        "unseen": [KeptFinding],
+    },
 }
-"""What the document holds."""
+"""What the document holds; `scan` and `since` only where a scan wrote it."""
 
 
 class FindingView(Protocol):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from tfguard.model.config import Config
-from tfguard.schemas import findings, history, operation
+from tfguard.schemas import catalog, findings, history, metrics, operation
 from tfguard.schemas.json_schema import Json, Shape, authored_schema, document_schema
 from tfguard.schemas.records import DOCUMENTS
 
@@ -15,7 +15,13 @@ _OPERATIONS: Shape = {"operations": [{"schema": str, **operation.SHAPE}]}
 # Name and version, what it holds, what it is.
 _PRINTED: tuple[tuple[str, Shape, str], ...] = (
     (operation.SCHEMA, operation.SHAPE, "`status --format json`: one operation."),
-    (findings.SCHEMA, findings.SHAPE, "`orphans list|show --format json`: findings, and how far the look reached."),
+    (
+        findings.SCHEMA,
+        findings.SHAPE,
+        "`scan|orphans list|orphans show --format json`: findings, and how far the look reached.",
+    ),
+    (metrics.SCHEMA, metrics.SHAPE, "`metrics --format json`: counters."),
+    (catalog.SCHEMA, catalog.SHAPE, "`catalog list|show --format json`: resource types, and what is known of them."),
     (history.HISTORY, history.HISTORY_SHAPE, "`history --format json`: operations, newest first."),
     (history.ARCHIVED, history.ARCHIVED_SHAPE, "`archive --format json`: what was packed away, and what was left."),
     (

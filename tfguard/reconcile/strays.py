@@ -1,0 +1,138 @@
+"""From the objects that no state knows to findings: which address each belongs to, if it is only one. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from tfguard.model.audit import Creation
+from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
+from tfguard.model.finding import Finding, Verdict
+from tfguard.model.inventory import CloudObject
+from tfguard.model.secrets import WITHHELD_WORD, Withholding, is_secret
+from tfguard.reconcile.explaining import Explanation
+from tfguard.reconcile.state_index import Claim, Unlisted
+from tfguard.reconcile.verdicts import Ruling
+
+Explained = tuple[CloudObject, tuple[Explanation, ...]]
+
+
+def explained(
+    objects: Sequence[Explained], held: Callable[[Collection[Claim]], frozenset[Claim]]
+) -> tuple[Finding, ...]:
+    """The findings for objects that operations explain; `held` tells which addresses have an object in their state.
+
+    An address stands in a finding only where there is no other one that the object could belong to. Where an address
+    has several objects, each is a duplicate: none is picked (rule 11).
+    """
+    chosen = [(found, _chosen(told)) for found, told in objects]
+    places = [tuple(dict.fromkeys(place for one in told for place in one.places)) for _, told in chosen]
+    makes = [all(one.made for one in told) for _, told in chosen]
+    wanted = [only[0] for only, made in zip(places, makes, strict=True) if len(only) == 1 and made]
+    several = Counter(wanted)
+    taken = held(several.keys())
+    findings: list[Finding] = []
+    for (found, told), (_, every), only, made in zip(chosen, objects, places, makes, strict=True):
+        finding = _finding(found, told, every, only)
+        if made and len(only) == 1 and (several[only[0]] > 1 or only[0] in taken):
+            others = several[only[0]] + (only[0] in taken)
+            inside = ", one of them in its state" if only[0] in taken else ""
+            said = Evidence(EvidenceKind.SEVERAL_CANDIDATES, f"{others} objects for {only[0]}{inside}")
+            finding = replace(finding, verdict=Verdict.DUPLICATED, evidence=(*finding.evidence, said))
+        findings.append(finding)
+    return tuple(findings)
+
+
+def _chosen(told: Sequence[Explanation]) -> tuple[Explanation, ...]:
+    """Of each stack the surest and newest operation that explains the object; `told` are in that order."""
+    best: dict[tuple[str, str], tuple[str, Confidence]] = {}
+    for one in told:
+        for place in one.places:
+            best.setdefault((place.location, place.workspace), (one.operation_id, one.confidence))
+    kept = set(best.values())
+    return tuple(one for one in told if (one.operation_id, one.confidence) in kept)
+
+
+def _finding(
+    found: CloudObject, told: Sequence[Explanation], every: Sequence[Explanation], places: Sequence[Claim]
+) -> Finding:
+    first = told[0]
+    stacks = {(place.location, place.workspace) for place in places}
+    confidence = first.confidence
+    if len(stacks) > 1 and confidence is Confidence.CERTAIN:
+        confidence = Confidence.LIKELY  # one of them is wrong
+    duplicated = any(one.verdict is Verdict.DUPLICATED for one in told)
+    return Finding(
+        id=found.finding_id,
+        verdict=Verdict.DUPLICATED if duplicated else Verdict.ORPHANED,
+        confidence=confidence,
+        address=places[0].address if len(places) == 1 else None,
+        operation_id=first.operation_id,
+        object=found,
+        evidence=tuple(dict.fromkeys(item for one in every for item in one.evidence)),
+        addresses=tuple(dict.fromkeys(place.address for place in places)),
+        provider_key=first.provider_key,
+    )
+
+
+def unmanaged(found: CloudObject, states: int, unread: Sequence[str]) -> Finding:
+    """The finding for an object that nothing explains; `unread` are records that could, and cannot be read."""
+    known = f"in none of {states} states" if states != 1 else "not in the only state that was read"
+    evidence = [Evidence(EvidenceKind.UNEXPLAINED, f"{known}, and no recorded operation explains it")]
+    evidence += [Evidence(EvidenceKind.GAP, f"the record at {where} cannot be read") for where in unread]
+    confidence = Confidence.LIKELY if unread else Confidence.CERTAIN
+    return Finding(found.finding_id, Verdict.UNMANAGED, confidence, None, None, found, tuple(evidence))
+
+
+def unknown(found: CloudObject, why: Sequence[Evidence], operation_id: str | None = None) -> Finding:
+    """The finding for an object about which nothing may be concluded."""
+    return Finding(found.finding_id, Verdict.UNKNOWN, Confidence.POSSIBLE, None, operation_id, found, tuple(why))
+
+
+def without_secrets(found: CloudObject, secrets: frozenset[str]) -> CloudObject:
+    """The object without what repeats a value that is marked: it may be the one whose name a state withholds."""
+    texts = (found.id, found.import_id, found.arn, found.name, *found.identity.values(), *found.tags.values())
+    if not any(text and is_secret(text, secrets) for text in texts):
+        return found
+    told_apart = f"{WITHHELD_WORD} {Withholding(secrets).digest(found.import_id)}"
+    return replace(found, id=told_apart, import_id=told_apart, arn=None, name=None, identity={}, tags={}, parent=None)
+
+
+def ruled(found: CloudObject, ruling: Ruling) -> Finding:
+    """The finding for an object that a rule leaves out."""
+    evidence = (Evidence(EvidenceKind.RULE, ruling.reason),)
+    address = ruling.disposition.address if ruling.disposition else None
+    operation = (ruling.disposition.operation_id or None) if ruling.disposition else None
+    return Finding(
+        found.finding_id, ruling.verdict, Confidence.CERTAIN, address, operation, found, evidence, ruling.disposition
+    )
+
+
+def missing(lost: Unlisted) -> Finding:
+    """The finding for what a state has and the provider has not; it is no object, so that it has an id of its own."""
+    digest = hashlib.sha256("\x1f".join(("missing", lost.type, lost.arn, str(lost.claim))).encode()).hexdigest()
+    where = f"{lost.arn}, which is {lost.claim}, is not among the {lost.type} of {lost.account} {lost.region}"
+    evidence = (Evidence(EvidenceKind.NOT_LISTED, where),)
+    return Finding(f"o-{digest[:8]}", Verdict.MISSING, Confidence.CERTAIN, lost.claim.address, None, None, evidence)
+
+
+def with_creation(finding: Finding, creations: Mapping[str, Creation], known: Collection[str]) -> Finding:
+    """The finding with what the audit log says of who made the object; `known` are the operations that were read."""
+    made = creations.get(finding.id)
+    if made is None:
+        return finding
+    if made.operation_id in known and finding.verdict is Verdict.UNMANAGED:
+        # Its own user agent: evidence, though a client may say what it likes.
+        finding = replace(
+            finding, verdict=Verdict.ORPHANED, confidence=Confidence.LIKELY, operation_id=made.operation_id, evidence=()
+        )
+    by = f"{made.call} at {made.at.isoformat()} by {made.actor or 'somebody'}"
+    if made.operation_id:
+        here = "" if made.operation_id in known else ", whose record was not read"
+        by += f", in operation {made.operation_id}{here}"
+    elif made.engine:
+        by += f", with {made.engine}"
+    evidence = Evidence(EvidenceKind.AUDIT_LOG, by)
+    return replace(finding, evidence=(*finding.evidence, evidence))

@@ -1,0 +1,97 @@
+"""Counters of a scan or of a stack's record, as Prometheus text (exposition format 0.0.4) or as values. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from tfguard.model.finding import Finding
+from tfguard.model.since import KeptFinding, KeptScan
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One value with its labels."""
+
+    name: str
+    value: float
+    labels: Mapping[str, str]
+
+
+_HELP: Mapping[str, str] = {
+    "tfguard_findings": "Objects that need a decision or a look, by verdict, type and account.",
+    "tfguard_objects": "Objects that the last scan saw, by verdict.",
+    "tfguard_gaps": "Places where the last look was incomplete.",
+    "tfguard_complete": "1 when the last look left nothing out.",
+    "tfguard_oldest_finding_age_seconds": "Since the oldest finding was first told.",
+    "tfguard_scan_duration_seconds": "How long the last scan took.",
+    "tfguard_scan_end_timestamp_seconds": "When the last scan ended, as seconds since 1970.",
+    "tfguard_states_read": "States that the last scan read.",
+    "tfguard_types_listed": "Resource types that the last scan listed.",
+    "tfguard_open_operations": "Operations of the stack that are not settled.",
+}
+
+
+def scan_samples(kept: KeptScan, now: datetime) -> list[Sample]:
+    """What the last scan says, for a scheduler. `now` dates the age of the oldest finding."""
+    seen = [finding.first_seen for finding in kept.findings if finding.first_seen]
+    return [
+        *_findings(kept.findings),
+        *(Sample("tfguard_objects", count, {"verdict": verdict}) for verdict, count in sorted(kept.summary.items())),
+        Sample("tfguard_gaps", len(kept.coverage.gaps), {}),
+        Sample("tfguard_complete", int(kept.coverage.complete), {}),
+        Sample("tfguard_oldest_finding_age_seconds", (now - min(seen)).total_seconds() if seen else 0, {}),
+        Sample("tfguard_scan_duration_seconds", (kept.scan.ended_at - kept.scan.started_at).total_seconds(), {}),
+        Sample("tfguard_scan_end_timestamp_seconds", kept.scan.ended_at.timestamp(), {}),
+        Sample("tfguard_states_read", kept.coverage.states_read, {}),
+        Sample("tfguard_types_listed", kept.coverage.types_listed, {}),
+    ]
+
+
+def stack_samples(
+    findings: Sequence[Finding], gaps: int, open_operations: Sequence[datetime], now: datetime
+) -> list[Sample]:
+    """What a stack's record says: its findings without a decision, and its open operations by when they began."""
+    waiting = [finding for finding in findings if finding.disposition is None]
+    return [
+        *_findings(waiting),
+        Sample("tfguard_gaps", gaps, {}),
+        Sample("tfguard_complete", int(gaps == 0), {}),
+        Sample("tfguard_open_operations", len(open_operations), {}),
+        Sample(
+            "tfguard_oldest_finding_age_seconds",
+            (now - min(open_operations)).total_seconds() if waiting and open_operations else 0,
+            {},
+        ),
+    ]
+
+
+def prometheus_text(samples: Iterable[Sample]) -> str:
+    """The samples as Prometheus reads them from a file or a page."""
+    lines: list[str] = []
+    told: set[str] = set()
+    for sample in sorted(samples, key=lambda one: one.name):
+        if sample.name not in told:
+            told.add(sample.name)
+            lines += [f"# HELP {sample.name} {_HELP[sample.name]}", f"# TYPE {sample.name} gauge"]
+        labels = ",".join(f'{name}="{_escaped(value)}"' for name, value in sample.labels.items())
+        lines.append(f"{sample.name}{f'{{{labels}}}' if labels else ''} {sample.value:.15g}")
+    return "\n".join(lines) + "\n"
+
+
+def _findings(findings: Iterable[Finding | KeptFinding]) -> list[Sample]:
+    counts = Counter(
+        (finding.verdict.value, found.type if found else "", (found.account if found else "") or "")
+        for finding in findings
+        for found in [finding.object]
+    )
+    return [
+        Sample("tfguard_findings", count, {"verdict": verdict, "type": kind, "account": account})
+        for (verdict, kind, account), count in sorted(counts.items())
+    ]
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
