@@ -37,7 +37,16 @@ pytestmark = pytest.mark.e2e
 ONE = 'resource "terraform_data" "a" {\n}\n'
 LOG_GROUP = 'resource "aws_cloudwatch_log_group" "logs" {\n  name = "logs"\n}\n'
 # In no catalogue entry, unique by name, and quick in the simulator.
-UNKNOWN_TYPE = 'resource "aws_iam_group" "team" {\n  name = "team"\n}\n'
+UNKNOWN = "aws_glue_security_configuration"
+UNKNOWN_TYPE = f"""resource "{UNKNOWN}" "team" {{
+  name = "team"
+  encryption_configuration {{
+    cloudwatch_encryption {{}}
+    job_bookmarks_encryption {{}}
+    s3_encryption {{}}
+  }}
+}}
+"""
 
 
 def refusal(done: subprocess.CompletedProcess[str], code: int) -> tuple[str, str]:
@@ -474,21 +483,21 @@ def test_a_type_that_nobody_can_list_stays_unknown_until_a_person_says_that_noth
     moto: MotoServer, proxy: FaultProxy, stack_factory: StackFactory, tfguard: Run
 ) -> None:
     stack = settings(stack_factory(UNKNOWN_TYPE))
-    proxy.add_rule("drop", action="CreateGroup")
+    proxy.add_rule("drop", action="CreateSecurityConfiguration")
     assert tfguard(*APPLY, cwd=stack).returncode == 1
     assert tfguard("recover", cwd=stack).returncode == 11
-    found = step(status(tfguard, stack, code=11), "aws_iam_group.team")
+    found = step(status(tfguard, stack, code=11), f"{UNKNOWN}.team")
     assert (found["outcome"], found["observed"]) == ("unknown", [])
     listed = tfguard("orphans", "list", "--format", "json", cwd=stack)
     assert listed.returncode == 3
     gaps = {gap["scope"]: gap["reason"] for gap in json.loads(listed.stdout)["coverage"]["gaps"]}
-    assert "cannot list" in gaps["aws_iam_group.team"]
-    assert "not in the catalogue" in gaps["aws_iam_group"]
-    moto.client("iam").delete_group(GroupName="team")
+    assert "cannot list" in gaps[f"{UNKNOWN}.team"]
+    assert "not in the catalogue" in gaps[UNKNOWN]
+    moto.client("glue").delete_security_configuration(Name="team")
 
-    word = ("recover", "--confirm-absent", "aws_iam_group.team")
+    word = ("recover", "--confirm-absent", f"{UNKNOWN}.team")
     assert tfguard(*word, cwd=stack).returncode == 1
     assert tfguard(*word, "--reason", "looked in the console", cwd=stack).returncode == 0
     closed = status(tfguard, stack, code=0)
-    assert any("looked in the console" in item["detail"] for item in step(closed, "aws_iam_group.team")["evidence"])
+    assert any("looked in the console" in item["detail"] for item in step(closed, f"{UNKNOWN}.team")["evidence"])
     assert tfguard(*APPLY, cwd=stack).returncode == 0

@@ -22,9 +22,9 @@ import pytest
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, HTTPClientError
 from botocore.parsers import ResponseParserError
 
-from fixtures.aws_calls import Protocol, classify
+from fixtures.aws_calls import ApiCall, Protocol, classify
 from fixtures.aws_sim import MotoServer, aws_client
-from fixtures.fault_proxy import FaultProxy
+from fixtures.fault_proxy import FaultProxy, Watch
 from fixtures.fault_rules import BadRuleError, make_rule
 
 ROOT = Path(__file__).parent.parent.parent
@@ -318,6 +318,19 @@ def test_unreachable_upstream_is_a_bad_gateway() -> None:
             aws_client("iam", proxy.url).list_roles()
         assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 502
         assert [entry.done for entry in proxy.log] == ["upstream-error"]
+
+
+class _Renamed(Watch):
+    def reply(self, call: ApiCall, body: bytes) -> bytes:
+        return body.replace(b"<RoleName>one", b"<RoleName>another") if call.action == "ListRoles" else body
+
+
+def test_an_answer_can_be_changed_on_its_way(moto: MotoServer, proxy: FaultProxy) -> None:
+    moto.client("iam").create_role(RoleName="one", AssumeRolePolicyDocument=TRUST)
+    proxy.watch(_Renamed())
+    iam = moto.client("iam", url=proxy.url)
+    assert [role["RoleName"] for role in iam.list_roles()["Roles"]] == ["another"]
+    assert iam.get_role(RoleName="one")["Role"]["RoleName"] == "one"
 
 
 def test_closing_the_proxy_ends_a_delay(moto: MotoServer) -> None:
