@@ -51,6 +51,10 @@ class InputError(TfguardError):
     """A plan file, state, or other input is missing, damaged or not what it claims to be."""
 
 
+class NoStateError(InputError):
+    """A pattern of states that matches none."""
+
+
 class NotInitialisedError(InputError):
     """The configuration has a backend, and `init` was not run: where the state lies cannot be told."""
 
