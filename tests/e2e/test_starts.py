@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -78,6 +79,10 @@ def test_of_many_starts_one_runs_and_the_rest_are_told(
     began = time.monotonic()
     said = [(stack / f"said-{number}").open("w+") for number in range(STARTS)]
     started = [tfguard_popen(*APPLY, cwd=stack, env=environment, stdout=file, stderr=file) for file in said]
+    for process in started:
+        # The server, elsewhere a machine of its own, shares this one's cores with all of them: it goes first.
+        with contextlib.suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, process.pid, 10)
     while sum(process.poll() is None for process in started) > 1:
         assert time.monotonic() - began < 900
         time.sleep(0.05)
