@@ -170,3 +170,12 @@ def test_after_is_what_follows_a_start_up_to_the_next_slash(expression: str, exp
     assert look_up(f"{expression} || `null`", {"Name": "/box/one/two"}) == expected  # not by the short way
     assert look_up(expression, {"Name": 7}) is None
     assert look_up(expression, {}) is None
+
+
+def test_zone_of_a_namespace_and_its_records_may_be_made_by_it() -> None:
+    properties = {"DnsProperties": {"HostedZoneId": "Z1"}}
+    item = {"Id": "ns-1", "Name": "app.local", "Type": "DNS_PRIVATE", "Properties": properties}
+    namespace = listed("aws_service_discovery_private_dns_namespace", item)
+    for found in (ZONE, record("web.example.com.")):
+        (made,) = [maker for maker in found.made_by if maker.type == namespace.type]
+        assert (made.value, made.certain) == (namespace.identity[made.key], False)
