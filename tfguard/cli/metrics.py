@@ -11,11 +11,10 @@ from tfguard.cli.interruptible import own_command
 from tfguard.cli.invocation import Invocation
 from tfguard.cli.options import format_option, print_document, state_option
 from tfguard.cli.wiring import stack_context
-from tfguard.errors import InputError
 from tfguard.flows.history import findings as findings_on_record
 from tfguard.report.metrics import prometheus_text, scan_samples, stack_samples
 from tfguard.schemas.metrics import metrics_document
-from tfguard.schemas.scan import read_kept
+from tfguard.schemas.scan import load_kept
 
 
 @click.command("metrics")
@@ -31,7 +30,7 @@ def command(invocation: Invocation, state_file: str | None, state_path: str | No
     with own_command() as gate:
         now = SystemClock(gate).now()
         if state_file is not None:
-            samples = scan_samples(read_kept(_bytes(Path(state_file)), state_file), now)
+            samples = scan_samples(load_kept(Path(state_file)), now)
         else:
             records = stack_context(invocation, gate, state_path).records
             findings, coverage = findings_on_record(records)
@@ -41,12 +40,3 @@ def command(invocation: Invocation, state_file: str | None, state_path: str | No
         print_document(metrics_document(samples))
     else:
         click.echo(prometheus_text(samples), nl=False)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read: {error.strerror}", "name a file that `tfguard scan --state-file FILE` wrote"
-        ) from error

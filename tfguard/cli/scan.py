@@ -25,14 +25,14 @@ from tfguard.inventory.aws_trail import CloudTrail
 from tfguard.inventory.combined import CombinedInventory
 from tfguard.inventory.shards import lister_for
 from tfguard.model.finding import Finding
-from tfguard.model.scan import Progress, ScanResult
+from tfguard.model.scan import ScanResult
 from tfguard.model.since import Changes, KeptScan
 from tfguard.reconcile.since import changes_since
 from tfguard.report.findings import json_lines
 from tfguard.report.github import finding_annotations, findings_summary
 from tfguard.report.scan import PLAIN_SCAN_FORMATS, gap_lines, in_order, scan_coverage
 from tfguard.schemas.findings import finding_body
-from tfguard.schemas.scan import kept_document, read_kept, scan_document
+from tfguard.schemas.scan import kept_document, load_kept, scan_document
 from tfguard.stores.atomic import write
 
 _LAST = "last"
@@ -109,7 +109,7 @@ def command(
             audit=None if no_audit_log or exported else CloudTrail(catalog, clock.sleep, clock.now),
         )
         request = ScanRequest(shards, config.scan.ignore, config.consistency_grace, everything)
-        result = scan(request, ports, lambda now: _show(draw, now))
+        result = scan(request, ports, lambda now: draw(now.phase, now.done, now.total))
     changes = changes_since(earlier, result) if since or state_file else None
     console = StderrConsole(gate)
     costly = frozenset(entry.type for entry in catalog if entry.hourly)
@@ -119,11 +119,6 @@ def command(
     if state_file and changes:
         _keep(Path(state_file), kept_document(result, changes))
     return exit_code_of(result)
-
-
-def _show(draw: object, now: Progress) -> None:
-    if callable(draw):
-        draw(now.phase, now.done, now.total)
 
 
 def _print(
@@ -152,13 +147,8 @@ def _earlier(state_file: str | None, since: str | None) -> KeptScan | None:
         path = Path(state_file)
         if not path.exists():
             return None
-    else:
-        path = Path(since or "")
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}", "name a file that a scan wrote") from error
-    return read_kept(data, str(path))
+        return load_kept(path)
+    return load_kept(Path(since or ""))
 
 
 def _keep(path: Path, data: bytes) -> None:

@@ -288,12 +288,12 @@ def _items_in(call: ListCall, page: object) -> list[object]:
     """The items of a page. A service may leave the list out when it is empty, but then names its request: without
     either, something else answered (a proxy's sign-in page), and nothing is known about what exists."""
     outermost, *inner = call.result.removesuffix("[]").split("[].")
-    found = _at(page, outermost)
+    found = look_up(outermost, page)
     if found is None and holds("ResponseMetadata.RequestId", page):
         return []
     items = _checked(found, call)
     for name in inner:
-        items = [_with_fields_of(holder, item) for holder in items for item in _checked(_at(holder, name), call)]
+        items = [_with_fields_of(holder, item) for holder in items for item in _checked(look_up(name, holder), call)]
     return items
 
 
@@ -302,12 +302,6 @@ def _with_fields_of(holder: object, item: object) -> object:
     if not isinstance(holder, dict) or not isinstance(item, dict):
         return item
     return {**{name: value for name, value in holder.items() if not isinstance(value, list | dict)}, **item}
-
-
-def _at(holder: object, path: str) -> object:
-    for name in path.split("."):
-        holder = holder.get(name) if isinstance(holder, dict) else None
-    return holder
 
 
 def _checked(found: object, call: ListCall) -> list[object]:

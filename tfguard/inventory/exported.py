@@ -21,7 +21,7 @@ from tfguard.catalog.types import PLACEHOLDER, ResourceType
 from tfguard.errors import InputError, UsageError
 from tfguard.inventory.expiry import parse_time
 from tfguard.inventory.items import fill, to_tags
-from tfguard.model.inventory import CloudObject, Gap, Listing, Scope
+from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Gap, Listing, Scope
 from tfguard.model.plan import ProviderConfig
 from tfguard.model.scan import Shard
 
@@ -66,7 +66,7 @@ class ExportedLister:
         found = [_shard(place, service, tuple(types)) for (place, service), types in services.items()]
         there = {kind for shard in found for kind in shard.types}
         absent = [kind for export in self._exports for kind in export.types if kind not in there]
-        return (*found, *(_shard(("aws", None, "unknown-region"), self._service(kind), (kind,)) for kind in absent))
+        return (*found, *(_shard(("aws", None, UNKNOWN_REGION), self._service(kind), (kind,)) for kind in absent))
 
     def list(self, shards: Sequence[Shard], done: Callable[[Shard], None]) -> Iterator[Listing]:
         """The objects of each place and type; a gap for a type that no export has a line of."""
@@ -83,7 +83,7 @@ class ExportedLister:
             if export.unknown:
                 names = ", ".join(sorted(export.unknown))
                 reason = f"{sum(export.unknown.values())} objects of types that the catalogue does not have: {names}"
-                yield Listing("", Scope("aws", None, "unknown-region"), gap=Gap(f"export {export.name}", reason))
+                yield Listing("", Scope("aws", None, UNKNOWN_REGION), gap=Gap(f"export {export.name}", reason))
 
     def _service(self, kind: str) -> str:
         entry = self._catalog.get(kind)
@@ -103,8 +103,8 @@ def read_export(path: Path, catalog: Catalog, patterns: Sequence[str]) -> Export
     Raises `InputError` for a file that is none, and for a line that does not say what it is about: it could be the
     object that somebody looks for. Raises `UsageError` when no type of the catalogue matches.
     """
-    listable = [entry for entry in catalog if entry.list is not None]
-    wanted = {entry.type for entry in listable if any(fnmatchcase(entry.type, pattern) for pattern in patterns)}
+    matching = (entry for pattern in patterns for entry in catalog.matching(pattern))
+    wanted = {entry.type: None for entry in matching if entry.list is not None}
     if not wanted:
         raise UsageError(f"no resource type matches {', '.join(patterns)}", "see `tfguard catalog list`")
     found: dict[tuple[Place, str], list[CloudObject]] = defaultdict(list)
@@ -217,7 +217,7 @@ def _object(entry: ResourceType, row: Row) -> CloudObject:
     return CloudObject(
         cloud=entry.cloud,
         account=account,
-        region=region or "unknown-region",
+        region=region or UNKNOWN_REGION,
         type=entry.type,
         id=object_id,
         import_id=said.get("import_id") or _import_id(entry, {**identity, "id": object_id}) or object_id,

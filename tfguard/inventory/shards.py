@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from fnmatch import fnmatchcase
 from importlib.util import find_spec
 
 from tfguard.catalog.loader import Catalog, load_catalog
@@ -77,9 +76,7 @@ def _chosen(catalog: Catalog, cloud: str, patterns: Sequence[str]) -> list[Resou
     listable = [entry for entry in catalog if entry.cloud == cloud and entry.list is not None]
     chosen: set[str] = set()
     for pattern in patterns:
-        names = [entry.type for entry in listable] + [*catalog.also_called]
-        matched = {catalog.canonical(name) for name in names if fnmatchcase(name, pattern)}
-        matched &= {entry.type for entry in listable}
+        matched = {entry.type for entry in catalog.matching(pattern)} & {entry.type for entry in listable}
         if not matched:
             raise UsageError(
                 f"the pattern {pattern} matches no type that can be listed", "see `tfguard catalog list` for the types"

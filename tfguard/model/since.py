@@ -8,7 +8,7 @@ from datetime import datetime
 
 from tfguard.model.evidence import Confidence
 from tfguard.model.finding import Verdict
-from tfguard.model.inventory import CloudObject
+from tfguard.model.inventory import CloudObject, Coverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +33,11 @@ class KeptTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptCoverage:
-    """How far an earlier scan reached: whether it was complete, and how many gaps it had."""
-
-    complete: bool
-    states_read: int
-    types_listed: int
-    gaps: tuple[Mapping[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class KeptScan:
     """What `scan --state-file` kept of the last scan."""
 
     scan: KeptTimes
-    coverage: KeptCoverage
+    coverage: Coverage
     findings: tuple[KeptFinding, ...]
     summary: Mapping[str, int] = field(default_factory=dict)
 

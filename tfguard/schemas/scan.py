@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from tfguard.errors import InputError
 from tfguard.model.finding import Finding
@@ -69,6 +70,15 @@ def read_kept(data: bytes, where: str) -> KeptScan:
         why = str(error) if isinstance(error, ShapeError) else "it is cut or not JSON"
         raise InputError(f"{where} cannot be read as the findings of a scan: {why}", _ADVICE) from error
     return replace(kept, findings=tuple(_dated(finding, kept) for finding in kept.findings))
+
+
+def load_kept(path: Path) -> KeptScan:
+    """The scan that `scan --state-file` kept in a file. Raises `InputError`."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}", _ADVICE) from error
+    return read_kept(data, str(path))
 
 
 def _dated(finding: KeptFinding, kept: KeptScan) -> KeptFinding:
