@@ -73,6 +73,10 @@ class RecordError(TfguardError):
     exit_code: ClassVar[ExitCode] = ExitCode.NO_RECORD
 
 
+class BusyStoreError(RecordError):
+    """The record's place did not answer in time, or answered that it cannot now: the same call may succeed later."""
+
+
 class NewerRecordError(RecordError):
     """A record was written by a newer tfguard; it is left as it is."""
 

@@ -33,7 +33,7 @@ from fixtures.azure_sim import (
     make_certificate,
 )
 from fixtures.record_servers import new_name
-from tfguard.errors import ConflictError, RecordError
+from tfguard.errors import BusyStoreError, ConflictError, RecordError
 from tfguard.stores.azblob import AzureContainer
 from tfguard.stores.azblob_client import backend_store, container_client
 from tfguard.stores.azblob_login import credential, resolved
@@ -254,6 +254,8 @@ def test_an_expired_sas_token_is_told_without_it(settings: dict[str, str]) -> No
         (400, "", "check"),
         (302, "", "check"),
         (200, "", "check"),
+        (429, "", "check"),
+        (503, "ServerBusy", "check"),
     ],
 )
 def test_what_a_service_refuses_is_told_with_what_to_do(
@@ -270,6 +272,7 @@ def test_what_a_service_refuses_is_told_with_what_to_do(
             error = _error(call)
             assert advice in error.advice
             assert code in error.what
+            assert isinstance(error, BusyStoreError) == (status in (429, 503))
 
 
 def test_a_lease_on_a_record_is_told(settings: dict[str, str], store: ObjectStore, azure_server: AzureServer) -> None:
@@ -289,6 +292,7 @@ def test_an_endpoint_that_cannot_be_reached_is_told_in_one_line_within_a_bound(s
     began = time.monotonic()
     error = _error(lambda: backend_store(sas, _PREFIX).create("head.json", b"1"))
     assert time.monotonic() - began < 60
+    assert not isinstance(error, BusyStoreError)
     assert "ServiceRequestError" in error.what
     assert f"the storage account {ACCOUNT} exists" in error.advice
 

@@ -19,7 +19,7 @@ import pytest
 
 from fixtures.fault_proxy import FaultProxy
 from fixtures.record_servers import GcsServer, new_name
-from tfguard.errors import ConflictError, RecordError
+from tfguard.errors import BusyStoreError, ConflictError, RecordError
 from tfguard.stores.gcs import Access, GcsBucket
 from tfguard.stores.gcs_client import backend_access, backend_store, encryption
 from tfguard.stores.objects import ObjectStore
@@ -273,6 +273,7 @@ def test_an_endpoint_that_cannot_be_reached_is_told_in_one_line_and_soon() -> No
     begun = time.monotonic()
     error = _error(lambda: store.create("head.json", b"1"))
     assert time.monotonic() - begun < 60
+    assert not isinstance(error, BusyStoreError)
     assert "ConnectionError" in error.what
     assert "127.0.0.1" in error.what
     assert "check network" in error.advice
@@ -281,6 +282,7 @@ def test_an_endpoint_that_cannot_be_reached_is_told_in_one_line_and_soon() -> No
 def test_a_server_that_goes_on_failing_is_given_up(gcs_proxy: FaultProxy, bucket: str) -> None:
     rule = gcs_proxy.add_rule("error:503", count=None)
     error = _error(lambda: _store(gcs_proxy.url, bucket, deadline=2).read("head.json"))
+    assert isinstance(error, BusyStoreError)
     assert "ServiceUnavailable" in error.what
     assert rule.fired > 1
 

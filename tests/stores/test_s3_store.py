@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.aws_sim import MotoServer
 from fixtures.fault_proxy import FaultProxy
-from tfguard.errors import ConflictError, RecordError
+from tfguard.errors import BusyStoreError, ConflictError, RecordError
 from tfguard.stores.common import ATTEMPTS, CONNECT_SECONDS, READ_SECONDS
 from tfguard.stores.objects import ObjectStore
 from tfguard.stores.s3 import S3Bucket
@@ -89,6 +89,7 @@ def test_a_refused_write_names_the_permission(store: ObjectStore, proxy: FaultPr
     assert error.what == "cannot write the record s3://records/state.tfguard/head.json: AccessDenied"
     assert error.advice.startswith("allow s3:PutObject on arn:aws:s3:::records/state.tfguard/*")
     assert error.exit_code == 10
+    assert not isinstance(error, BusyStoreError)
 
 
 def test_a_refused_read_is_an_error_and_never_no_record(store: ObjectStore, proxy: FaultProxy) -> None:
@@ -116,9 +117,17 @@ def test_other_codes_are_told_with_what_to_do(store: ObjectStore, proxy: FaultPr
     assert advice in error.advice
 
 
+@pytest.mark.parametrize("fault", ["error:503", "error:500", "error:429", "drop"])
+def test_what_may_pass_is_told_apart(store: ObjectStore, proxy: FaultProxy, fault: str) -> None:
+    proxy.add_rule(fault, service="s3", count=None)
+    for call in (lambda: store.read("head.json"), lambda: store.create("head.json", b"1"), lambda: store.names("")):
+        assert isinstance(_error(call), BusyStoreError)
+
+
 def test_an_endpoint_that_cannot_be_reached_is_told_in_one_line() -> None:
     store = backend_store(_SETTINGS | {"endpoints.s3": "http://127.0.0.1:9", "max_retries": "0"}, "state.tfguard")
     error = _error(lambda: store.create("head.json", b"1"))
+    assert not isinstance(error, BusyStoreError)
     assert "EndpointConnectionError" in error.what
     assert "http://127.0.0.1:9" in error.what
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from tfguard.errors import InterruptedRunError, OperationAliveError, TfguardError
+from tfguard.errors import BusyStoreError, InterruptedRunError, OperationAliveError, TfguardError
 from tfguard.flows.context import StackContext
 from tfguard.flows.heads import HEARTBEAT
 from tfguard.flows.records import Records
@@ -22,6 +22,9 @@ BATCH = timedelta(seconds=1)
 """The least time between two writes to the journal. What was heard is in the store after this and one write's time."""
 
 _LOOK_EVERY = 0.1
+_BUSY_PATIENCE = timedelta(minutes=2)
+"""How long a store that is busy is tried before anything has begun; later on the engine's run waits for no store."""
+
 _TRY_AGAIN = 1.0
 
 
@@ -149,18 +152,22 @@ def holding(
 
 
 def _claim(context: StackContext, operation_id: str, run_directory: Path | None, patience: timedelta) -> None:
-    end = context.clock.now() + patience
-    told = False
+    began = context.clock.now()
+    told: set[type[TfguardError]] = set()
     while True:
         try:
             context.records.claim(operation_id, str(run_directory.absolute()) if run_directory else None)
             return
-        except OperationAliveError as error:
-            if context.clock.now() >= end:
+        except (BusyStoreError, OperationAliveError) as error:
+            busy = isinstance(error, BusyStoreError)
+            longest = _BUSY_PATIENCE if busy else patience
+            if context.clock.now() >= began + longest:
                 raise
-            if not told:
-                context.console.say(f"{error.what}; waiting for it, up to {in_words(patience)} (-lock-timeout)")
-                told = True
+            if type(error) not in told:
+                told.add(type(error))
+                goes_on = "trying again" if busy else "waiting for it"
+                option = "" if busy else " (-lock-timeout)"
+                context.console.say(f"{error.what}; {goes_on}, up to {in_words(longest)}{option}")
         if not context.clock.sleep(_TRY_AGAIN):
             raise InterruptedRunError("interrupted while waiting; nothing was changed", "run the command again")
 

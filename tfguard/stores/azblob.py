@@ -13,9 +13,9 @@ from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import Any
 
-from tfguard.errors import RecordError
+from tfguard.errors import BusyStoreError, RecordError
 from tfguard.ports import Blob
-from tfguard.stores.common import RECORDS, UNFORESEEN, Held
+from tfguard.stores.common import RECORDS, UNFORESEEN, Held, may_pass
 from tfguard.stores.objects import TOKEN, MissingError, TakenError
 
 # By the service's own code alone: a 404 may also mean the container, and a 409 or 412 a lease or a policy.
@@ -148,7 +148,8 @@ class AzureContainer:
             if code in _TAKEN:
                 raise TakenError from None
             what = f"{self._held.doing(verb, self.url(key))}: {reason(error)}"
-            raise RecordError(what, self._advice(code, error)) from error
+            kind = BusyStoreError if _may_pass(error) else RecordError
+            raise kind(what, self._advice(code, error)) from error
         except (OSError, RuntimeError) as error:
             # A file with a token that is gone when the token is to be renewed, for one.
             what = f"{self._held.doing(verb, self.url(key))}: {reason(error)}"
@@ -184,6 +185,13 @@ class AzureContainer:
             f"check that the storage account {self._account} exists and that this host reaches it (name, DNS, proxy, "
             "network), then try again"
         )
+
+
+def _may_pass(error: Exception) -> bool:
+    from azure.core.exceptions import IncompleteReadError, ServiceRequestTimeoutError, ServiceResponseError
+
+    lost = (IncompleteReadError, ServiceRequestTimeoutError, ServiceResponseError)
+    return isinstance(error, lost) or may_pass(getattr(error, "status_code", None))
 
 
 def _unchanged(etag: str) -> dict[str, Any]:

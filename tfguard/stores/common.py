@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from tfguard.errors import ConflictError, RecordError
 
@@ -45,6 +46,14 @@ some proxy's page, and that files with credentials are still there when they are
 
 RECORDS = Held("record", ", or name another place with `records:` in tfguard.yaml")
 STATES = Held("state", ", or correct its name")
+
+
+def may_pass(status: object) -> bool:
+    """Whether an HTTP status says that the same request may succeed later: the service is busy, slow or failing."""
+    return isinstance(status, int) and (
+        status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
+        or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    )
 
 
 def told(error: BaseException) -> str:

@@ -18,9 +18,9 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
-from tfguard.errors import RecordError
+from tfguard.errors import BusyStoreError, RecordError
 from tfguard.ports import Blob
-from tfguard.stores.common import CALL_SECONDS, CONNECT_SECONDS, READ_SECONDS, RECORDS, UNFORESEEN, Held, told
+from tfguard.stores.common import CALL_SECONDS, CONNECT_SECONDS, READ_SECONDS, RECORDS, UNFORESEEN, Held, may_pass, told
 from tfguard.stores.objects import TOKEN, MissingError, TakenError
 
 NO_ENCRYPTION: Mapping[str, Any] = MappingProxyType({})
@@ -220,7 +220,8 @@ class GcsBucket:
             *(OSError, RuntimeError, ValueError),
         ) as error:
             cause = error.cause if isinstance(error, RetryError) and error.cause else error
-            raise RecordError(f"{what}: {told(cause)}", self._advice(cause, permission)) from error
+            kind = BusyStoreError if _may_pass(cause) else RecordError
+            raise kind(f"{what}: {told(cause)}", self._advice(cause, permission)) from error
         except UNFORESEEN as error:
             raise RecordError(
                 f"{what}: the answer has another form than Google's ({told(error)})", _OTHER_ADVICE
@@ -235,6 +236,12 @@ class GcsBucket:
         if code == HTTPStatus.BAD_REQUEST and "encrypt" in str(error).lower():
             return "give the `encryption_key` that the records were written with"
         return _OTHER_ADVICE
+
+
+def _may_pass(error: BaseException) -> bool:
+    from requests.exceptions import Timeout
+
+    return isinstance(error, Timeout) or may_pass(getattr(error, "code", None))
 
 
 def _to_the_second(time: datetime) -> datetime:

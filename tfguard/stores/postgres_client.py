@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from tfguard.errors import RecordError
+from tfguard.errors import BusyStoreError, RecordError
 from tfguard.stores.common import CONNECT_SECONDS, UNFORESEEN
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ _WORD = re.compile(r"\s*(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s'\\]|\\.)*))(
 _MISSING = frozenset({"42P01", "3F000"})  # table, schema
 # Made by two at once (schema, table, row), serialisation failure, deadlock: the second try sees the other's work.
 _AGAIN = frozenset({"23505", "42P06", "42P07", "40001", "40P01"})
+_BUSY = re.compile(r"too many (clients|connections)|remaining connection slots|starting up|time(d )?out")
 # Trying again is of no use. In another language than English these are tried again too, for as long as patience lasts.
 _FINAL = re.compile(
     r"authentication failed|does not exist|no pg_hba\.conf entry|no password supplied|permission denied|invalid"
@@ -238,7 +239,9 @@ class Database:
                         raise MissingTableError from error
                     lost = self._connection is None and not _FINAL.search(str(error))
                     if time.monotonic() > deadline or not (lost or error.sqlstate in _AGAIN):
-                        raise RecordError(f"{doing}: {self._reason(error)}", self._advice(error, refused)) from error
+                        busy = error.sqlstate in _AGAIN or _BUSY.search(str(error))
+                        kind = BusyStoreError if busy else RecordError
+                        raise kind(f"{doing}: {self._reason(error)}", self._advice(error, refused)) from error
                     # psycopg's failures to connect hold themselves by their traceback, and with it this connection.
                     error.__traceback__ = None
                 except UNFORESEEN as error:

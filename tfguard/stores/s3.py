@@ -13,9 +13,9 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from tfguard.errors import RecordError
+from tfguard.errors import BusyStoreError, RecordError
 from tfguard.ports import Blob
-from tfguard.stores.common import RECORDS, UNFORESEEN, Held, told
+from tfguard.stores.common import RECORDS, UNFORESEEN, Held, may_pass, told
 from tfguard.stores.objects import TOKEN, MissingError, TakenError
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
@@ -29,6 +29,7 @@ _ELSEWHERE = frozenset(
     {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "301"}
 )
 _CREDENTIALS = frozenset({"ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"})
+_BUSY = frozenset({"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable"})
 _OTHER_ADVICE = "check network, endpoint, region and credentials of the bucket (`tfguard doctor`), then try again"
 
 
@@ -113,7 +114,13 @@ class S3Bucket:
     def _translated(self, verb: str, key: str, permission: str, missing: frozenset[str] = _MISSING) -> Iterator[None]:
         """Turn boto3's errors into `RecordError`, or into `MissingError` and `TakenError`, which callers expect."""
         try:
-            from botocore.exceptions import BotoCoreError, ClientError
+            from botocore.exceptions import (
+                BotoCoreError,
+                ClientError,
+                ConnectionClosedError,
+                ConnectTimeoutError,
+                ReadTimeoutError,
+            )
             from botocore.parsers import ResponseParserError
             from urllib3.exceptions import HTTPError
         except ImportError as error:
@@ -127,7 +134,11 @@ class S3Bucket:
                 raise MissingError from None
             if code in _TAKEN:
                 raise TakenError from None
-            raise RecordError(f"{what}: {code}", self._advice(code, permission)) from error
+            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            kind = BusyStoreError if code in _BUSY or may_pass(status) else RecordError
+            raise kind(f"{what}: {code}", self._advice(code, permission)) from error
+        except (ConnectTimeoutError, ReadTimeoutError, ConnectionClosedError) as error:
+            raise BusyStoreError(f"{what}: {told(error)}", _OTHER_ADVICE) from error
         except (BotoCoreError, HTTPError, OSError, RuntimeError) as error:
             raise RecordError(f"{what}: {told(error)}", _OTHER_ADVICE) from error
         except (ResponseParserError, *UNFORESEEN) as error:
