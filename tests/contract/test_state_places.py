@@ -15,7 +15,7 @@ from fixtures.postgres_server import ADMIN, PASSWORD, PostgresServer
 from fixtures.record_servers import GcsServer, new_name
 from tfguard.cli.invocation import Invocation
 from tfguard.cli.record_place import stack_name
-from tfguard.cli.state_places import state_sources
+from tfguard.cli.states import state_sources
 from tfguard.engine.backend import StateLocation, remote_state
 from tfguard.errors import InputError, NoStateError
 from tfguard.model.config import BESIDE_STATE, Config

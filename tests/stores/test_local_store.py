@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tfguard.errors import RecordError
-from tfguard.stores import local
+from tfguard.stores import file_lock, local
 from tfguard.stores.local import LOCK_NAME, LocalStore
 
 # Root writes wherever the mode forbids it: the read-only and the full disk are mounted, where that is allowed.
@@ -138,7 +138,7 @@ def test_a_link_to_a_folder_that_is_gone_is_never_an_empty_record(tmp_path: Path
 
 
 def test_a_lock_that_is_never_released_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "LOCK_PATIENCE", 0.05)
+    monkeypatch.setattr(file_lock, "LOCK_PATIENCE", 0.05)
     store = LocalStore(tmp_path)
     store.create("head.json", b"1")
     with (tmp_path / LOCK_NAME).open("rb") as holder:

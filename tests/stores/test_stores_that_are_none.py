@@ -126,6 +126,21 @@ def test_a_page_that_is_not_the_stores_is_an_error_and_never_no_record(
     _assert_told(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("call", "body", "headers"),
+    [
+        ("read", b'{"form', {**_LATE, "Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT", "Content-Length": "60"}),
+        ("list", b"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>", {}),
+        ("list", b"<ListBucketResult><IsTruncated>false</IsTrunc", {}),
+    ],
+    ids=["a record that was cut", "a page that tells of more, and not where", "a page that was cut"],
+)
+def test_half_of_what_s3_holds_is_an_error(call: str, body: bytes, headers: Mapping[str, str]) -> None:
+    with _answering(200, body, headers) as port, pytest.raises(RecordError) as caught:
+        _CALLS[call](_s3(port))
+    _assert_told(caught.value)
+
+
 def test_a_server_that_does_not_speak_postgresql_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_client, "PATIENCE", 0.5)
     with _mute(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") as port:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import timedelta
 
 import click
 
 from tfguard.cli.interruptible import own_command
 from tfguard.cli.invocation import Invocation
-from tfguard.cli.options import format_option, print_document, state_option
+from tfguard.cli.options import duration, format_option, print_document, state_option
 from tfguard.cli.wiring import stack_context
 from tfguard.errors import ExitCode, UsageError
 from tfguard.flows.archive_check import Checked, Flaw, check_archive
 from tfguard.flows.archiving import Archived, archive_closed
 from tfguard.flows.context import StackContext
-from tfguard.model.config import parse_duration
 from tfguard.model.ids import month_of
 from tfguard.schemas.document import with_schema
 from tfguard.schemas.history import ARCHIVE_CHECK, ARCHIVED
@@ -50,7 +48,7 @@ def command(
     What is open or current stays. The originals are removed when the object was read back. `history`, `status ID` and
     `orphans` find what is in the archive. With --verify exit code 1 when anything in it was changed.
     """
-    patience = _duration(older_than)
+    patience = duration(older_than, "--older-than")
     wanted = [_hash(text) for text in expect]
     if wanted and not verify:
         raise UsageError("--expect goes with --verify", "add --verify")
@@ -63,13 +61,6 @@ def command(
         done = archive_closed(context.records, context.clock, patience)
         _print_archived(context, done, form)
         return ExitCode.ERROR if done.flaws else ExitCode.DONE
-
-
-def _duration(text: str) -> timedelta:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise UsageError(f"--older-than {text} {error}", "see `tfguard archive -help`") from None
 
 
 def _hash(text: str) -> str:

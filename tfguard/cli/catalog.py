@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 import click
 
-from tfguard.catalog.loader import Catalog, load_catalog
+from tfguard.catalog.loader import load_catalog
+from tfguard.catalog.patterns import types_matching
 from tfguard.catalog.permissions import policy
-from tfguard.catalog.types import ResourceType
 from tfguard.cli.options import format_option, print_document
 from tfguard.errors import UsageError
 from tfguard.schemas.catalog import catalog_document, type_body
@@ -28,7 +28,7 @@ def command() -> None:
 def list_command(patterns: tuple[str, ...], form: str) -> None:
     """List the types that match a pattern such as aws_iam_*, or all, and what can be done with each."""
     catalog = load_catalog()
-    found = _chosen(catalog, patterns or ("*",))
+    found = sorted(types_matching(catalog, patterns or ("*",)), key=lambda entry: entry.type)
     if form == "json":
         print_document(catalog_document(catalog, found))
         return
@@ -65,20 +65,10 @@ def policy_command(patterns: tuple[str, ...], cloudtrail: bool) -> None:
     policy of the role itself (10,240). Reading states takes more: see the backend's own documentation.
     """
     catalog = load_catalog()
-    found = [entry for entry in _chosen(catalog, patterns or ("aws_*",)) if entry.list is not None]
+    found = [entry for entry in types_matching(catalog, patterns or ("aws_*",)) if entry.list is not None]
     if not found:
         raise UsageError(f"{patterns[0]} cannot be listed", _SEE)
     print_document(policy(catalog, found, cloudtrail=cloudtrail))
-
-
-def _chosen(catalog: Catalog, patterns: Sequence[str]) -> list[ResourceType]:
-    found: dict[str, ResourceType] = {}
-    for pattern in patterns:
-        matching = catalog.matching(pattern)
-        if not matching:
-            raise UsageError(f"{pattern} matches no type of the catalogue", _SEE)
-        found.update({entry.type: entry for entry in matching})
-    return [found[name] for name in sorted(found)]
 
 
 def _abilities(body: Mapping[str, object]) -> str:

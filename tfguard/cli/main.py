@@ -43,6 +43,9 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "version": ("version", "own, engine and provider versions"),
 }
 
+# What a command may need that is installed apart: module -> package. jmespath comes with boto3.
+_INSTALLED_APART: Mapping[str, str] = {"boto3": "boto3", "botocore": "boto3", "jmespath": "boto3"}
+
 
 def run() -> None:
     """Entry point: never returns, never shows a traceback for bad input."""
@@ -104,14 +107,28 @@ def exit_code_of(arguments: list[str]) -> int:
         return 1
     except OSError as error:
         return _complain(f"{error.strerror or error}", "check the disk, and where the output goes", ExitCode.ERROR)
-    except Exception as error:  # noqa: BLE001 (the one boundary: a defect still ends in two lines, and is never taken for clean)
-        if os.environ.get("TFGUARD_DEBUG"):
-            import traceback
-
-            traceback.print_exc()
+    except ModuleNotFoundError as error:
+        package = _INSTALLED_APART.get((error.name or "").partition(".")[0])
+        if package is None:
+            return _complain_of_defect(error)
+        command = next((word for word in arguments if word in COMMANDS), "tfguard")
         return _complain(
-            f"this is a defect in tfguard: {type(error).__name__}: {error}", "run with TFGUARD_DEBUG=1 and report it", 1
+            f"`{command}` needs {package}, which is not installed",
+            f"install it: `pip install {package}`",
+            ExitCode.ERROR,
         )
+    except Exception as error:  # noqa: BLE001 (the one boundary: a defect still ends in two lines, and is never taken for clean)
+        return _complain_of_defect(error)
+
+
+def _complain_of_defect(error: Exception) -> int:
+    if os.environ.get("TFGUARD_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    return _complain(
+        f"this is a defect in tfguard: {type(error).__name__}: {error}", "run with TFGUARD_DEBUG=1 and report it", 1
+    )
 
 
 def _run(line: CommandLine) -> int:

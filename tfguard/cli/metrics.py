@@ -11,7 +11,10 @@ from tfguard.cli.interruptible import own_command
 from tfguard.cli.invocation import Invocation
 from tfguard.cli.options import format_option, print_document, state_option
 from tfguard.cli.wiring import stack_context
+from tfguard.engine.configuration import configuration_files
+from tfguard.errors import UsageError
 from tfguard.flows.history import findings as findings_on_record
+from tfguard.ports import Console
 from tfguard.report.metrics import prometheus_text, scan_samples, stack_samples
 from tfguard.schemas.metrics import metrics_document
 from tfguard.schemas.scan import load_kept
@@ -32,7 +35,10 @@ def command(invocation: Invocation, state_file: str | None, state_path: str | No
         if state_file is not None:
             samples = scan_samples(load_kept(Path(state_file)), now)
         else:
-            records = stack_context(invocation, gate, state_path).records
+            context = stack_context(invocation, gate, state_path)
+            records = context.records
+            if records.head().current is None and not records.operation_ids():
+                _nothing_recorded(records.location, invocation, context.console)
             findings, coverage = findings_on_record(records)
             began = [operation.intent.started_at for operation in records.open_operations()]
             samples = stack_samples(findings, len(coverage.gaps), began, now)
@@ -40,3 +46,13 @@ def command(invocation: Invocation, state_file: str | None, state_path: str | No
         print_document(metrics_document(samples))
     else:
         click.echo(prometheus_text(samples), nl=False)
+
+
+def _nothing_recorded(location: str, invocation: Invocation, console: Console) -> None:
+    """Say that there is nothing to count; raise `UsageError` where there is no stack either."""
+    if not any(configuration_files(invocation.directory)):
+        raise UsageError(
+            f"there is no configuration in {invocation.directory}, and no operation is recorded at {location}",
+            "name the stack's folder with -chdir, or the findings of a scan with --state-file",
+        )
+    console.warn(f"no operation is recorded at {location}: the numbers are of nothing")

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
 
 import click
 
 from tfguard.cli.invocation import colour_wanted
+from tfguard.errors import UsageError
+from tfguard.model.config import parse_duration
 from tfguard.report.paint import Paint
 
 Decorator = Callable[[Callable[..., object]], Callable[..., object]]
@@ -26,6 +30,25 @@ def yes_option() -> Decorator:
     return click.option("--yes", is_flag=True, help="Approve without a question; needed without a terminal.")
 
 
+def duration(text: str, option: str) -> timedelta:
+    """The time that the value of an option names. Raises `UsageError`."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text} {error}", "write a number and a unit, such as 36h or 14d") from None
+
+
+def findings_option() -> Decorator:
+    """`--findings`, the findings of a scan, for a command that else knows those of the stack's own operations."""
+    return click.option(
+        "--findings",
+        "findings_file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Also the findings that `scan --state-file FILE` kept.",
+    )
+
+
 def state_option() -> Decorator:
     """`-state`, spelled as the engine spells it: whose record to look at."""
     return click.option(
@@ -35,7 +58,12 @@ def state_option() -> Decorator:
 
 def print_document(document: Mapping[str, object]) -> None:
     """A JSON document on stdout."""
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    click.echo(document_text(document), nl=False)
+
+
+def document_text(document: Mapping[str, object]) -> str:
+    """A JSON document as it is printed."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def stdout_paint() -> Paint:

@@ -14,10 +14,15 @@ from tfguard.cli.options import format_option, print_document, stdout_paint, yes
 from tfguard.cli.wiring import stack_context
 from tfguard.engine.arguments import OF_THE_STACK, state_flag, tokens
 from tfguard.errors import ExitCode, UsageError
+from tfguard.flows.context import StackContext
+from tfguard.flows.deletions import LookedAfter, look_after_deletions
 from tfguard.flows.recover import RecoverOptions, recover
+from tfguard.model.inventory import CloudObject
+from tfguard.model.plan import ProviderConfig
+from tfguard.ports import Console
 from tfguard.reconcile.advice import next_actions
 from tfguard.report.github import operation_annotations, operation_summary
-from tfguard.report.operation import status_text
+from tfguard.report.operation import deletion_line, status_text
 from tfguard.schemas.operation import operation_document, operation_status
 
 
@@ -51,17 +56,20 @@ def command(
     """Settle what an earlier run left open. Deletes nothing.
 
     Pushes an errored.tfstate (after a question, or with --yes), looks every unknown step up, and closes what the
-    evidence closes. -var, -var-file and -state of the apply can be given where the engine itself has to be asked. Exit
-    code 11 when something stays open.
+    evidence closes; so it does with a deletion of `orphans destroy` that was killed. -var, -var-file and -state of the
+    apply can be given where the engine itself has to be asked. Exit code 11 when something stays open.
     """
     _refuse_others(arguments)
     with own_command() as gate:
         context = stack_context(invocation, gate, state_flag(arguments), variables=arguments, will_list=True)
         found = recover(context, RecoverOptions(yes, arguments, confirm_absent, not_ours, reason))
+        deletions = look_after_deletions(context, arguments, lambda found: _as_a_scan(context, found))
     for item in found:
         actions = next_actions(item, invocation.command)
         summary = operation_summary(item, operation_status(item, alive=False), actions)
         tell_github(summary, operation_annotations(item), context.console)
+    for deletion in deletions:
+        _tell(context.console, deletion, invocation.command)
     where = context.records.location
     if form == "json":
         bodies = [operation_document(item, where, next_actions(item, invocation.command)) for item in found]
@@ -71,8 +79,24 @@ def command(
             actions = next_actions(item, invocation.command)
             click.echo(status_text(item, operation_status(item, alive=False), actions, stdout_paint()), nl=False)
         if not found:
-            click.echo(f"nothing is open at {where}")
-    return ExitCode.OPEN if any(item.open for item in found) else 0
+            click.echo(f"no operation is open at {where}" if deletions else f"nothing is open at {where}")
+    still_open = any(item.open for item in found) or any(one.in_the_way for one in deletions)
+    return ExitCode.OPEN if still_open else 0
+
+
+def _as_a_scan(context: StackContext, found: CloudObject) -> ProviderConfig | None:
+    from tfguard.cli.scan_places import scanned_provider  # it knows the clouds, which this alone needs
+
+    return scanned_provider(context.around.config)(found)
+
+
+def _tell(console: Console, deletion: LookedAfter, command: str) -> None:
+    """Say what became of a deletion that had no end, and how it goes on."""
+    line = f"{deletion_line(deletion.entry)}: {deletion.what}"
+    if deletion.gone:
+        console.say(line)
+    else:
+        console.warn(f"{line}; `{command} orphans destroy {deletion.entry.finding_id}` goes on")
 
 
 def _refuse_others(arguments: Sequence[str]) -> None:

@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 
 from tfguard.catalog.loader import load_catalog
 from tfguard.cli.console import StderrConsole, SystemClock
-from tfguard.cli.engine_choice import read_config
+from tfguard.cli.engine_choice import installed_engine, read_config
 from tfguard.cli.github import tell_github
 from tfguard.cli.interruptible import own_command
 from tfguard.cli.invocation import Invocation
-from tfguard.cli.options import format_option, print_document, stdout_paint
+from tfguard.cli.kept_files import earlier_scan, keep, states_meant
+from tfguard.cli.options import format_option, stdout_paint
 from tfguard.cli.progress import ProgressLine
-from tfguard.cli.scan_places import aws_shards, exported_lister
-from tfguard.cli.state_places import state_sources
+from tfguard.cli.scan_formats import SCAN_FORMATS
+from tfguard.cli.scan_places import aws_shards, exported_lister, lists_left_out
+from tfguard.cli.states import state_sources
 from tfguard.engine.host import LocalHost
-from tfguard.errors import InputError, UsageError
+from tfguard.errors import UsageError
 from tfguard.flows.scan import ScanPorts, ScanRequest, exit_code_of, scan
 from tfguard.inventory.aws import AwsInventory
 from tfguard.inventory.aws_trail import CloudTrail
 from tfguard.inventory.combined import CombinedInventory
-from tfguard.inventory.shards import lister_for
+from tfguard.inventory.shards import THREADS, lister_for
 from tfguard.model.finding import Finding
 from tfguard.model.scan import ScanResult
-from tfguard.model.since import Changes, KeptScan
-from tfguard.reconcile.since import changes_since
-from tfguard.report.findings import json_lines
+from tfguard.model.since import Changes
+from tfguard.reconcile.since import changes_since, earlier_gap
 from tfguard.report.github import finding_annotations, findings_summary
-from tfguard.report.scan import PLAIN_SCAN_FORMATS, gap_lines, in_order, scan_coverage
-from tfguard.schemas.findings import finding_body
-from tfguard.schemas.scan import kept_document, load_kept, scan_document
-from tfguard.stores.atomic import write
-
-_LAST = "last"
+from tfguard.report.scan import gap_lines, in_order, scan_coverage
 
 
 @click.command("scan")
@@ -53,19 +50,20 @@ _LAST = "last"
     "--inventory",
     "exports",
     multiple=True,
-    metavar="FILE",
-    help="What exists, from an exported listing (JSON lines, CSV, AWS Config snapshot) instead of list calls.",
+    metavar="FILE|query:DIR",
+    help="What exists, instead of list calls: an exported listing (JSON lines, CSV, AWS Config snapshot), the output "
+    "of `terraform query -json`, or what that lists in DIR.",
 )
 @click.option("--no-audit-log", is_flag=True, help="Ask CloudTrail nothing about what was found.")
 @click.option(
     "--executor",
-    default="threads",
+    default=THREADS,
     metavar="threads|processes|dask://HOST:PORT",
     show_default=True,
     help="What makes the list calls.",
 )
 @click.option("--workers", type=click.IntRange(1, 256), help="How many list calls at once, of threads or processes.")
-@format_option("jsonl", *(name for name in PLAIN_SCAN_FORMATS if name != "text"))
+@format_option(*(name for name in SCAN_FORMATS if name not in ("text", "json")))
 @click.pass_obj
 def command(
     invocation: Invocation,
@@ -90,17 +88,25 @@ def command(
 
     Exit code 2 when something exists that no state knows, 3 when nothing was found but the scan was incomplete.
     """
-    earlier = _earlier(state_file, since)
+    if exports and (workers is not None or executor != THREADS):
+        raise UsageError("--executor and --workers are about list calls, which --inventory replaces", "take them out")
+    earlier = earlier_scan(state_file, since)
     config, config_path = read_config(invocation)
     catalog = load_catalog()
-    exported = exported_lister(config, catalog, types, exports) if exports else None
-    shards = exported.shards() if exported else aws_shards(config, catalog, regions, types, accounts)
     patterns = stacks or config.scan.stacks or (".",)
+    configured = config_path if config.scan.stacks and not stacks else None
+    engine = partial(installed_engine, invocation, config.engine)
     with own_command() as gate, ProgressLine() as draw:
+        exported = exported_lister(config, catalog, types, exports, engine, regions, accounts) if exports else None
+        shards = exported.shards() if exported else aws_shards(config, catalog, regions, types, accounts)
         clock = SystemClock(gate)
         inventory = CombinedInventory([AwsInventory(catalog)])
         ports = ScanPorts(
-            states=tuple(state_sources(patterns, invocation, config, config_path, workspaces)),
+            states=tuple(
+                state_sources(
+                    patterns, invocation, config, config_path, workspaces, base=configured and configured.parent
+                )
+            ),
             lister=exported or lister_for(executor, lambda: gate.interrupted, workers, inventory),
             inventory=CombinedInventory([]) if exported else inventory,
             catalog=catalog,
@@ -108,53 +114,33 @@ def command(
             host=LocalHost(),
             audit=None if no_audit_log or exported else CloudTrail(catalog, clock.sleep, clock.now),
         )
-        request = ScanRequest(shards, config.scan.ignore, config.consistency_grace, everything)
+        request = ScanRequest(
+            shards,
+            config.scan.ignore,
+            config.consistency_grace,
+            everything,
+            states_meant(patterns, configured.absolute().parent if configured else invocation.directory, workspaces),
+            lists_left_out(config, catalog, shards, (regions, types, accounts), exported=exported is not None),
+        )
         result = scan(request, ports, lambda now: draw(now.phase, now.done, now.total))
-    changes = changes_since(earlier, result) if since or state_file else None
+    if exported:
+        result = exported.weighed(result)
     console = StderrConsole(gate)
     costly = frozenset(entry.type for entry in catalog if entry.hourly)
     shown = in_order(result.findings, costly)
     tell_github(findings_summary(shown, result.coverage, invocation.command), finding_annotations(shown), console)
-    _print(result, shown, changes if since else None, form, console)
-    if state_file and changes:
-        _keep(Path(state_file), kept_document(result, changes))
+    _print(result, shown, changes_since(earlier, result, catalog.canonical) if since else None, form, console)
+    if state_file:
+        kept = keep(Path(state_file), result, catalog.canonical)
+        if left_out := earlier_gap(kept.coverage):
+            console.say(f"{state_file} is not complete: {left_out}")
     return exit_code_of(result)
 
 
 def _print(
     result: ScanResult, shown: Sequence[Finding], changes: Changes | None, form: str, console: StderrConsole
 ) -> None:
-    if form == "json":
-        print_document(scan_document(result, shown, changes))
-        return
-    if form == "jsonl":
-        click.echo(json_lines([finding_body(finding) for finding in shown]), nl=False)
-    else:
-        click.echo(PLAIN_SCAN_FORMATS[form](result, shown, changes, stdout_paint()), nl=False)
-    if form in ("csv", "jsonl"):
+    chosen = SCAN_FORMATS[form]
+    click.echo(chosen.write(result, shown, changes, stdout_paint()), nl=False)
+    if not chosen.tells_coverage:
         console.say("\n".join([*gap_lines(result.coverage), scan_coverage(result)]))
-
-
-def _earlier(state_file: str | None, since: str | None) -> KeptScan | None:
-    """The scan to compare with, read before anything is listed. Raises `UsageError` and `InputError`."""
-    if since is None and state_file is None:
-        return None
-    if since in (None, _LAST):
-        if state_file is None:
-            raise UsageError(
-                "--since last needs a file with the last findings", "add --state-file FILE, or name a file"
-            )
-        path = Path(state_file)
-        if not path.exists():
-            return None
-        return load_kept(path)
-    return load_kept(Path(since or ""))
-
-
-def _keep(path: Path, data: bytes) -> None:
-    try:
-        write(path, data)
-    except OSError as error:
-        raise InputError(
-            f"the findings could not be kept in {path}: {error.strerror}", "check the folder and its permissions"
-        ) from error

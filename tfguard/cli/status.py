@@ -10,10 +10,11 @@ from tfguard.cli.options import format_option, print_document, state_option, std
 from tfguard.cli.wiring import stack_context
 from tfguard.errors import ExitCode, OperationAliveError
 from tfguard.flows.context import StackContext
+from tfguard.flows.deletions import under_way
 from tfguard.flows.history import current_operation, find_operation
 from tfguard.model.operation import Operation
 from tfguard.reconcile.advice import next_actions
-from tfguard.report.operation import status_text
+from tfguard.report.operation import deletion_line, status_text
 from tfguard.schemas.operation import SCHEMA, operation_document, operation_status
 
 
@@ -32,13 +33,13 @@ def command(invocation: Invocation, operation_id: str | None, state_path: str | 
         records = context.records
         operation = find_operation(records, operation_id) if operation_id else current_operation(records)
         if operation is None:
-            _print_nothing(context, form)
+            _print_nothing(context, form, invocation.command)
             return 0
         _print(context, operation, invocation, form)
         return ExitCode.OPEN if operation.open else 0
 
 
-def _print_nothing(context: StackContext, form: str) -> None:
+def _print_nothing(context: StackContext, form: str, command: str) -> None:
     if form == "json":
         empty: dict[str, object] = {
             "operation_id": None,
@@ -50,7 +51,7 @@ def _print_nothing(context: StackContext, form: str) -> None:
         print_document({"schema": SCHEMA, **empty, "record": context.records.location})
     else:
         click.echo(f"no operation is recorded at {context.records.location}")
-        _say_who_lives(context)
+        _say_what_goes_on(context, command)
 
 
 def _print(context: StackContext, operation: Operation, invocation: Invocation, form: str) -> None:
@@ -61,12 +62,19 @@ def _print(context: StackContext, operation: Operation, invocation: Invocation, 
     else:
         status = operation_status(operation, alive=alive)
         click.echo(status_text(operation, status, actions, stdout_paint()), nl=False)
-        _say_who_lives(context)
+        _say_what_goes_on(context, invocation.command)
 
 
-def _say_who_lives(context: StackContext) -> None:
-    """The run that holds the stack's lease: the operation shown, or one that still plans and has no record yet."""
+def _say_what_goes_on(context: StackContext, command: str) -> None:
+    """The run that holds the stack's lease: the operation shown, or one that still plans and has no record yet; and
+    the deletions that have no end."""
+    deletions = under_way(context.records)
+    for entry in deletions:
+        click.echo(f"  {deletion_line(entry)}")
     try:
         context.records.refuse_if_alive()
     except OperationAliveError as error:
         click.echo(f"  {error.what}\n  {error.advice}")
+    else:
+        if deletions:
+            click.echo(f"  next: {command} recover")

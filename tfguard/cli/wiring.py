@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -64,7 +63,6 @@ def stack_context(
     )
     console = StderrConsole(gate)
     around = Surroundings(_inventory(installed, will_list), catalog, config, clock, console)
-    known = _known_states(config, config_path)
     credentials = RunCredentials(os.environ, location.stack.backend, location.settings)
     return StackContext(
         location.stack,
@@ -72,7 +70,7 @@ def stack_context(
         Records(store, clock, host, console.warn),
         around,
         host,
-        known,
+        partial(known_files, invocation, config, config_path),
         credentials,
         partial(_known_places, invocation, config, config_path),
     )
@@ -80,20 +78,21 @@ def stack_context(
 
 def _known_places(invocation: Invocation, config: Config, config_path: Path | None) -> Sequence[StateSource]:
     """Every state that `scan.stacks` names, wherever it lies; of stacks here those that `init` has set up."""
-    from tfguard.cli.state_places import state_sources  # only an adoption looks into them
+    from tfguard.cli.states import state_sources  # only an adoption looks into them
 
-    return state_sources(config.scan.stacks, invocation, config, config_path, set_up_alone=True)
+    base = config_path.parent if config_path else None
+    return state_sources(config.scan.stacks, invocation, config, config_path, base=base, set_up_alone=True)
 
 
-def _known_states(config: Config, config_path: Path | None) -> tuple[Path, ...]:
-    """The local state files below the patterns of `scan.stacks`: other stacks, whose objects nobody may adopt twice."""
-    if config_path is None:
+def known_files(invocation: Invocation, config: Config, config_path: Path | None) -> Sequence[StateSource]:
+    """Of these states those that are files on this machine: what every apply compares with."""
+    if not config.scan.stacks:
         return ()
-    patterns = [pattern for pattern in config.scan.stacks if "://" not in pattern]
-    here = config_path.parent
-    found = {here / name for pattern in patterns for name in glob.glob(pattern, root_dir=here, recursive=True)}  # noqa: PTH207
-    files = {path / "terraform.tfstate" if path.is_dir() else path for path in found}
-    return tuple(sorted(path.absolute() for path in files if path.suffix == ".tfstate" and path.is_file()))
+    from tfguard.cli.states import state_sources
+
+    base = config_path.parent if config_path else None
+    here = [pattern for pattern in config.scan.stacks if "://" not in pattern or pattern.startswith("file://")]
+    return state_sources(here, invocation, config, config_path, base=base, set_up_alone=True, files_alone=True)
 
 
 def _inventory(installed: InstalledEngine, will_list: bool) -> Inventory:

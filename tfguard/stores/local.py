@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import itertools
 import os
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,12 +16,9 @@ from tfguard.errors import RecordError
 from tfguard.ports import Blob
 from tfguard.stores import atomic
 from tfguard.stores.common import OWN_PREFIX, aside_name, check_name, conflict, told
+from tfguard.stores.file_lock import locked
 
 LOCK_NAME = f"{OWN_PREFIX}lock"
-LOCK_PATIENCE = 30.0
-"""Seconds to wait for the lock. It is held for single writes only: a longer wait means a holder that is stopped."""
-
-_LOCK_PAUSE = 0.01
 _ADVICE = {
     errno.ENOSPC: "free space on this disk, or point `records:` in tfguard.yaml at another place",
     errno.EDQUOT: "raise the disk quota, or point `records:` in tfguard.yaml at another place",
@@ -186,7 +181,7 @@ class LocalStore:
         path = self._path(name)
         with self._translated(verb, path):
             self._make_durable()
-            with self._locked():
+            with locked(self._folder / LOCK_NAME):
                 atomic.make_folder(path.parent)
                 yield path
 
@@ -196,30 +191,6 @@ class LocalStore:
             atomic.make_folder(self._folder)
             atomic.sync_folder(self._folder.parent)
             self._durable = True
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        descriptor = os.open(self._folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, atomic.FILE_MODE)
-        try:
-            self._wait_for_lock(descriptor)
-            yield
-        finally:
-            os.close(descriptor)
-
-    def _wait_for_lock(self, descriptor: int) -> None:
-        deadline = time.monotonic() + LOCK_PATIENCE
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise RecordError(
-                        f"the lock {self._folder / LOCK_NAME} was held by another process for {LOCK_PATIENCE:.0f} s",
-                        "look for a tfguard that is stopped or hangs on its disk (`fuser` on the lock file names it)",
-                    ) from None
-                time.sleep(_LOCK_PAUSE)
-            else:
-                return
 
     @contextlib.contextmanager
     def _translated(self, verb: str, path: Path) -> Iterator[None]:

@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-import functools
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfguard.catalog.loader import Catalog
-from tfguard.cli.engine_choice import installed_engine
-from tfguard.cli.invocation import Invocation
-from tfguard.cli.record_place import record_store, stack_name
+from tfguard.catalog.catalog import Catalog
 from tfguard.engine.backend import StateLocation
 from tfguard.engine.encrypted import EncryptedStates
 from tfguard.engine.locate import InstalledEngine
 from tfguard.engine.state import parse_any_state
 from tfguard.errors import EncryptedStateError, NoEngineError, RecordError, TfguardError
-from tfguard.model.config import BESIDE_STATE, Config
+from tfguard.model.operation import Stack
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
 from tfguard.ports import KnownState, RecordStore
 
 _HEAD = "head.json"
 
+# Several states are read at a time; of engines one is enough.
+_ONE_ENGINE = threading.Lock()
+
 
 @dataclass(frozen=True, slots=True)
 class StateReader:
-    """What every source of states has in common.
+    """What every place of states has in common.
 
-    `engine` finds the engine, which is asked only for what nothing else reads. `shared_records` opens the record of a
-    stack below `records:`, by the stack's name there; None where records lie beside states.
+    `engine` finds the engine, which is asked only for what nothing else reads. `records_url` is what `records:` says;
+    `shared_records` opens the record of a stack there, None where records lie beside states. `beside` opens the one
+    beside a state by its location alone, and raises `RecordError` where tfguard cannot write any.
     """
 
     catalog: Catalog
-    config: Config
-    config_path: Path | None
     engine: Callable[[], InstalledEngine]
-    shared_records: Callable[[str], RecordStore] | None
+    beside: Callable[[StateLocation], RecordStore]
+    shared_records: Callable[[Stack], RecordStore] | None
+    records_url: str
 
     def known(
         self,
@@ -61,7 +62,8 @@ class StateReader:
             return parse_any_state(data, place, self.catalog)
         except EncryptedStateError as error:
             try:
-                return decrypt(data)
+                with _ONE_ENGINE:
+                    return decrypt(data)
             except NoEngineError as missing:
                 raise EncryptedStateError(f"{error.what}, and {missing.what}", missing.advice) from missing
 
@@ -85,10 +87,10 @@ class StateReader:
             if beside:
                 return beside()
             try:
-                return record_store(location, self.config, self.config_path)
+                return self.beside(location)
             except RecordError:
                 return None  # a backend that tfguard cannot write to: its applies have no record there either
-        first, *others = (self.shared_records(stack_name(one.stack)) for one in (location, *also))
+        first, *others = (self.shared_records(one.stack) for one in (location, *also))
         return next((store for store in (first, *others) if others and _has_head(store)), first)
 
 
@@ -97,14 +99,3 @@ def _has_head(store: RecordStore) -> bool:
         return store.read(_HEAD) is not None
     except RecordError:
         return False
-
-
-def state_reader(invocation: Invocation, config: Config, config_path: Path | None, catalog: Catalog) -> StateReader:
-    """A reader for this command. Nothing is opened yet. Raises `ConfigError` for a `records:` that names no place."""
-    shared = None
-    if config.records != BESIDE_STATE:
-        from tfguard.stores.urls import open_stores
-
-        shared = open_stores(config.records, config_path.parent if config_path else None)
-    engine = functools.cache(lambda: installed_engine(invocation, config.engine))
-    return StateReader(catalog, config, config_path, engine, shared)

@@ -7,16 +7,18 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fixtures import stand_in_tofu
 from tfguard.cli.invocation import Invocation
-from tfguard.cli.state_places import state_sources
+from tfguard.cli.states import state_sources
 from tfguard.engine.queries import captured
 from tfguard.errors import ConfigError, NoStateError
 from tfguard.model.config import Config, ScanConfig
 from tfguard.ports import KnownState
+from tfguard.states.reader import StateReader
 
 BACKEND = 'terraform {\n  backend "s3" {}\n}\n'
 
@@ -109,12 +111,21 @@ def test_a_pattern_that_matches_nothing_is_an_error(here: Path, pattern: str) ->
         read(pattern)
 
 
+@pytest.mark.parametrize("pattern", ["infra", "infra/*.tfstate", "infra/terraform.tfstate", "infra/**"])
+def test_a_workspace_that_no_state_has_is_what_is_wrong(here: Path, pattern: str) -> None:
+    write(here / "infra/terraform.tfstate", state("a"))
+    with pytest.raises(NoStateError, match="no state of the workspace nope") as caught:
+        read(f"{pattern}?workspace=nope")
+    assert "workspace" in caught.value.advice
+
+
 def test_patterns_of_the_configuration_count_from_its_folder(here: Path) -> None:
     write(here / "conf/infra/terraform.tfstate", state("configured"))
     write(here / "infra/terraform.tfstate", state("typed"))
     config = Config(scan=ScanConfig(stacks=("infra",)))
-    for patterns, expected in ((config.scan.stacks, "configured"), (("./infra",), "typed")):
-        (source,) = state_sources(patterns, Invocation(), config, here / "conf/tfguard.yaml")
+    path = here / "conf/tfguard.yaml"
+    for base, expected in ((path.parent, "configured"), (None, "typed")):
+        (source,) = state_sources(["infra"], Invocation(), config, path, base=base)
         assert lineages(list(source.read())) == [expected]
 
 
@@ -128,8 +139,94 @@ def test_a_state_that_cannot_be_read_is_one_line_and_hides_no_other(here: Path) 
     (here / "gone.tfstate").symlink_to(here / "nowhere")
     found = read(".")
     assert lineages(found) == ["a"]
-    assert len([one for one in found if one.failure]) == 5
+    assert len([one for one in found if one.failure]) == 6
     assert all("\n" not in one.failure and one.location in one.failure for one in found if one.failure)
+
+
+@pytest.mark.parametrize("pattern", [".", "**", "**/*.tfstate", "stacks/*/terraform.tfstate", "stacks/b", "{0}"])
+@pytest.mark.parametrize("kind", ["dangling link", "link to itself", "pipe", "device", "link to a pipe"])
+def test_what_is_named_as_a_state_and_is_no_file_is_a_failure_and_never_an_empty_state(
+    here: Path, pattern: str, kind: str
+) -> None:
+    write(here / "stacks/a/terraform.tfstate", state("a"))
+    odd, pipe = here / "stacks/b/terraform.tfstate", here / "pipe"
+    odd.parent.mkdir()
+    if "pipe" in kind:
+        os.mkfifo(odd if kind == "pipe" else pipe)
+    targets: dict[str, str | Path] = {
+        "dangling link": "/mnt/share/none",
+        "link to itself": odd,
+        "device": "/dev/zero",
+        "link to a pipe": pipe,
+    }
+    if kind in targets:
+        odd.symlink_to(targets[kind])
+    found = read(pattern.format(odd))
+    (failure,) = [one for one in found if one.snapshot is None]
+    assert (failure.location, str(odd) in failure.failure) == (str(odd), True)
+    assert all(one.snapshot.lineage == "a" for one in found if one.snapshot)
+
+
+def test_a_local_stack_whose_state_is_a_dangling_link_is_a_failure(here: Path) -> None:
+    write(here / "main.tf", 'resource "terraform_data" "a" {}\n')
+    (here / "terraform.tfstate").symlink_to("/mnt/share/none")
+    write(here / "terraform.tfstate.d/dev/terraform.tfstate", state("dev"))
+    (here / "terraform.tfstate.d/qa").mkdir()
+    (here / "terraform.tfstate.d/qa/terraform.tfstate").symlink_to("/mnt/share/none")
+    for pattern in (".", "terraform.tfstate*"):
+        found = read(pattern)
+        assert lineages(found) == ["dev"]
+        assert sorted(Path(one.location).parent.name for one in found if one.failure) == ["here", "qa"]
+
+
+def test_a_state_that_vanishes_before_it_is_read_is_a_failure(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(here / "a.tfstate", state("a"))
+    known = StateReader.known
+
+    def known_too_late(*arguments: Any) -> KnownState:
+        path.unlink()
+        return known(*arguments)
+
+    monkeypatch.setattr(StateReader, "known", known_too_late)
+    (found,) = read(".")
+    assert (found.snapshot, str(path) in found.failure) == (None, True)
+
+
+def test_a_link_that_leads_to_itself_hides_nothing_beside_it(here: Path) -> None:
+    write(here / "a.tfstate", state("a"))
+    (here / "loop").symlink_to(here / "loop")
+    assert lineages(read(".")) == lineages(read("**")) == ["a"]
+
+
+def test_a_folder_behind_a_link_that_may_not_be_followed_is_a_failure(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(here / "a.tfstate", state("a"))
+    locked = write(here / "locked/terraform.tfstate", state("l")).parent
+    really = os.scandir
+
+    class Refused:
+        name = "locked"
+
+        def is_dir(self) -> bool:
+            raise PermissionError(13, "Permission denied")
+
+    class Entries(list[Any]):
+        def __enter__(self) -> Entries:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    def scandir(path: Path) -> object:
+        if path == locked:
+            raise PermissionError(13, "Permission denied")
+        return Entries(Refused() if entry.name == "locked" else entry for entry in really(path))
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    found = read(".")
+    assert lineages(found) == ["a"]
+    assert [one.failure for one in found if one.failure] == [f"the folder {locked} cannot be read: Permission denied"]
 
 
 def test_a_folder_that_may_not_be_read_is_a_failure(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,6 +335,9 @@ def test_a_source_reads_anew_each_time(here: Path) -> None:
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
+        ("", "names nothing"),
+        ("?workspace=dev", "names nothing"),
+        ("file://", "names nothing"),
         ("ftp://x/y", "ftp:// names no kind of place for states"),
         ("s3://", "must be s3://BUCKET/PREFIX"),
         ("s3://user:hunter2@bucket/x", "without credentials"),

@@ -7,39 +7,47 @@ whose configuration has a backend that was not set up is a state that cannot be 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tfguard.cli.state_buckets import BUCKETS, NO_STATE_ADVICE, stack_in_bucket, stack_in_database
-from tfguard.cli.state_reading import StateReader
 from tfguard.engine.backend import StateLocation, data_directory, locate_state
 from tfguard.engine.configuration import configuration_files
 from tfguard.engine.workspaces import EngineStates
-from tfguard.errors import InputError, NoStateError, NotInitialisedError, TfguardError
+from tfguard.errors import InputError, NotInitialisedError, TfguardError
 from tfguard.model.engine import EngineInfo
 from tfguard.model.operation import Stack
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import KnownState
+from tfguard.states.kind import no_state
+from tfguard.states.places import BY_BACKEND
+from tfguard.states.reader import StateReader
 from tfguard.stores.local import LocalStore
 from tfguard.stores.state_patterns import HEAD, RECORD_SUFFIX, Glob, has_wildcard, is_companion, is_state_name
 
 _STATE = "terraform.tfstate"
 _WORKSPACES = "terraform.tfstate.d"
 _NOT_ENTERED = frozenset({".terraform", ".git"})
-_OWN_KEY, _OWN_KEY_VARIABLE = "sse_customer_key", "AWS_SSE_CUSTOMER_KEY"
-"""Where the s3 backend has a key that only the engine sends along."""
 
 _READS_MOST = EngineInfo("tofu", "1.99.0")
 """Stands for any engine, where it only matters which files may be configuration."""
 
 
 @dataclass(frozen=True, slots=True)
+class Stacks:
+    """Of the stacks in folders, `set_up_alone` passes over those whose backend `init` has not set up (else a state that
+    cannot be read), and `files_alone` those whose backend is not on this machine."""
+
+    set_up_alone: bool = False
+    files_alone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FolderSource:
     """The states that `path`, or a pattern of paths, means. A relative one counts from `base`.
 
-    `pattern` is what the user wrote. `wanted` are the workspaces, empty for all of them. With `set_up_alone`, a stack
-    whose backend was not set up is passed over.
+    `pattern` is what the user wrote. `wanted` are the workspaces, empty for all of them.
     """
 
     pattern: str
@@ -47,18 +55,18 @@ class FolderSource:
     base: Path
     wanted: frozenset[str]
     reader: StateReader
-    set_up_alone: bool = False
+    stacks: Stacks = field(default_factory=Stacks)
 
     def read(self) -> Iterator[KnownState]:
         """Each state, and each that was never written while a run has begun to."""
-        looked = _Look(self.reader, self.base, self.wanted, self.set_up_alone)
+        looked = _Look(self.reader, self.base, self.wanted, self.stacks)
         path = self.base / self.path
         found = False
         if has_wildcard(self.path) and not path.exists():
             states = self._matching(looked)
         elif path.is_dir():
             states = looked.below(path)
-        elif path.exists() or _begun(path):
+        elif os.path.lexists(path) or _begun(path):
             states = looked.file(path)
         else:
             states = iter(())
@@ -66,7 +74,7 @@ class FolderSource:
             found = True
             yield state
         if not found:
-            raise NoStateError(f"{self.pattern} matches no state", NO_STATE_ADVICE)
+            raise no_state(self.pattern, self.wanted)
 
     def _matching(self, looked: _Look) -> Iterator[KnownState]:
         # The folder up to the first wildcard may have such a character in its name; what comes behind is matched.
@@ -82,7 +90,7 @@ class _Look:
     reader: StateReader
     base: Path
     wanted: frozenset[str]
-    set_up_alone: bool
+    stacks: Stacks
     entered: set[tuple[Path, bool]] = field(default_factory=set)
     seen: set[Path] = field(default_factory=set)
 
@@ -118,24 +126,25 @@ class _Look:
         except OSError as error:
             yield KnownState(str(folder), "", None, f"the folder {folder} cannot be read: {error.strerror}")
             return
+        folders = {entry.name for entry in entries if _is_folder(entry)}
         if glob is None:
-            yield from self._in_folder(folder, {entry.name for entry in entries})
+            yield from self._in_folder(folder, {entry.name for entry in entries}, folders)
         for entry in entries:
             path = folder / entry.name
-            if entry.is_dir():
+            if entry.name in folders:
                 own = entry.name in _NOT_ENTERED or entry.name.endswith(RECORD_SUFFIX)
                 if not own and path != data_directory(folder, os.environ):
                     yield from self._walk(path, root, glob)
             elif glob and _fits(glob, path.relative_to(root).as_posix()):
                 yield from self.file(path)
 
-    def _in_folder(self, folder: Path, names: set[str]) -> Iterator[KnownState]:
-        """The states that a folder has itself: its stack's, and the files that are named as states."""
+    def _in_folder(self, folder: Path, names: set[str], folders: set[str]) -> Iterator[KnownState]:
+        """The states that a folder has itself: its stack's, and what is named as a state and is none of `folders`."""
         stack = self._stack(folder)
         if isinstance(stack, KnownState):
             yield stack
             stack = None
-        if stack is not None:
+        if stack is not None and not (self.stacks.files_alone and stack.path is None):
             yield from self._of_stack(stack, folder)
         if stack is not None and stack.path is None:
             # What is left of the time before the backend was moved.
@@ -144,7 +153,7 @@ class _Look:
         begun = {name.removesuffix(RECORD_SUFFIX) for name in names if name.endswith(RECORD_SUFFIX)}
         for name in sorted(names | begun):
             path = folder / name
-            if is_state_name(name) and (path.is_file() or _begun(path)):
+            if is_state_name(name) and (name in names - folders or _begun(path)):
                 yield from self.file(path)
 
     def _stack(self, folder: Path) -> StateLocation | KnownState | None:
@@ -155,7 +164,7 @@ class _Look:
         try:
             return locate_state(folder, self._environment(folder, "default"), engine=_READS_MOST)
         except NotInitialisedError as error:
-            return None if self.set_up_alone else KnownState(str(folder), "", None, error.what)
+            return None if self.stacks.set_up_alone else KnownState(str(folder), "", None, error.what)
         except InputError as error:
             return KnownState(str(folder), "", None, error.what)
 
@@ -175,12 +184,8 @@ class _Look:
         try:
             if stack.path is not None:
                 yield from self._local_stack(stack, located)
-            elif stack.stack.backend in BUCKETS and not (
-                stack.settings.get(_OWN_KEY) or os.environ.get(_OWN_KEY_VARIABLE)
-            ):
-                yield from stack_in_bucket(BUCKETS[stack.stack.backend], located, self.reader, self.wanted)
-            elif stack.stack.backend == "pg":
-                yield from stack_in_database(located, self.reader, self.wanted)
+            elif (kind := BY_BACKEND.get(stack.stack.backend)) and not kind.engine_alone(stack.settings):
+                yield from kind.of_stack(located, self.reader, self.wanted)
             else:
                 yield from self._through_the_engine(folder, located)
         except TfguardError as error:
@@ -194,7 +199,7 @@ class _Look:
                 continue
             location = located(workspace)
             path = location.path
-            if path is not None and path not in self.seen and (path.exists() or _begun(path)):
+            if path is not None and path not in self.seen and (os.path.lexists(path) or _begun(path)):
                 self.seen.add(path)
                 yield self._in_file(location, path)
 
@@ -214,19 +219,9 @@ class _Look:
         )
 
     def _in_file(self, location: StateLocation, path: Path) -> KnownState:
-        def fetch() -> bytes | None:
-            try:
-                return path.read_bytes()
-            except FileNotFoundError:
-                return None
-            except OSError as error:
-                raise InputError(
-                    f"the state at {path} cannot be read: {error.strerror}", "check its permissions"
-                ) from error
-
         return self.reader.known(
             location,
-            fetch,
+            lambda: _content(path),
             lambda data: self._decrypted(data, location, path),
             self.reader.records(location, lambda: LocalStore(path.with_name(path.name + RECORD_SUFFIX))),
         )
@@ -236,6 +231,42 @@ class _Look:
         if os.environ.get("TF_ENCRYPTION"):
             return self.reader.decrypted(data, str(path))
         return self.reader.encrypted(Path(location.stack.directory)).in_file(path)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """What may not be looked at counts as a folder, which then cannot be read; a link to itself is nothing."""
+    try:
+        return entry.is_dir()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+
+
+def _content(path: Path) -> bytes | None:
+    """The bytes of a state; None for one that a run has begun to make. Whatever else is not there is no empty state: a
+    share may not be mounted. Raises `InputError`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is waited for by default
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise _unreadable(path, "it is no regular file")
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read()
+        finally:
+            os.close(descriptor)
+    except FileNotFoundError as error:
+        if path.is_symlink():
+            raise _unreadable(path, "it is a link to what is not there") from error
+        if not _begun(path):
+            raise _unreadable(path, "it is not there any more") from error
+        return None
+    except OSError as error:
+        raise _unreadable(path, error.strerror or "it cannot be opened") from error
+
+
+def _unreadable(path: Path, reason: str) -> InputError:
+    return InputError(f"the state at {path} cannot be read: {reason}", "check what lies there, and its permissions")
 
 
 def _means(glob: Glob, folder: str) -> bool:

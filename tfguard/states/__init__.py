@@ -1,0 +1,1 @@
+"""Where states lie: one file for each kind of place, and the table of them."""
