@@ -6,13 +6,15 @@ import time
 
 import pytest
 
-from tfguard.catalog.loader import load_catalog, read_state_only, read_types
-from tfguard.catalog.types import MadeByRule, PerParent
+from tfguard.catalog.loader import load_catalog, read_catalog, read_state_only, read_types
+from tfguard.catalog.types import MadeByRule, PerParent, TagRule
 from tfguard.errors import ConfigError
 
 GOOD = """
 cloud: aws
-ignore_tags: {"aws:x:": made by x}
+ignore_tags:
+  "aws:x:": made by x
+  "aws:y:": {reason: made by y, type: aws_box, parent_attribute: id, named_by: ["aws:y:id", "y/*"]}
 action_prefix: {thing: things}
 also_called: {aws_default_thing: aws_thing}
 endpoint_names: {logs: [cloudwatchlogs]}
@@ -56,7 +58,11 @@ def test_entry_is_read_whole() -> None:
     assert (entry.list.page_size, entry.list.arguments, entry.list.each) == (10, {}, None)
     assert entry.delete is not None
     assert entry.delete.arguments == {"Name": "{name}"}
-    assert entry.ignore_tags == {"aws:x:": "made by x"}
+    assert entry.ignore_tags == {
+        "aws:x:": TagRule("made by x"),
+        "aws:y:": TagRule("made by y", "aws_box", "id", ("aws:y:id", "y/*")),
+    }
+    assert set(entry.makers) == {("aws_box", "id"), ("aws_bag", "id")}
     assert (entry.owner, entry.only) == ("OwnerId", "Kind == 'thing'")
     assert (entry.gone, entry.soft_deleted, entry.permissions) == ("Gone", "DeletedAt", ("thing:Look",))
     assert entry.made_by == (
@@ -104,6 +110,9 @@ def test_entry_is_read_whole() -> None:
         ("service: thing", 'service: thing\n    handles: {box: "{bag}"}', "aws_thing: box: {bag} is not a key"),
         ("service: thing", "service: thing\n    handles: {name: Box}", "aws_thing: handles.name: is a key or a trait"),
         ("service: thing", "service: thing\n    service: other", "'service' is there twice"),
+        ('"aws:x:": made by x', '"aws:x:": {reason: made by x}', "(head): ignore_tags.aws:x:.type: is missing"),
+        ('"aws:x:": made by x', '"aws:x:": 7', "(head): ignore_tags.aws:x:: must be a mapping"),
+        ("named_by: [", "named: [", "(head): ignore_tags.aws:y:.named: unknown key"),
         ("cloud: aws", "cloud: aws\ncolour: blue", "(head): colour: unknown key"),
         ("cloud: aws\n", "", "(head): cloud: is missing"),
         ("types:", "types: [", "x.yaml: "),
@@ -150,6 +159,78 @@ def test_keys_are_compared_as_the_service_does(how: str, expected: str) -> None:
     assert entry is not None
     assert entry.comparable("name", "A.b.") == expected
     assert entry.comparable("arn", "A.b.") == "A.b."
+
+
+@pytest.mark.parametrize("fqdn", ["www.example.com", "www.example.com.", "WWW.Example.COM."])
+def test_the_parts_of_a_joint_key_are_compared_as_the_service_does(fqdn: str) -> None:
+    """Before version 2 of the AWS provider, states had names of records as they were written."""
+    kind = load_catalog().get("aws_route53_record")
+    assert kind is not None
+    values = {"zone_id": "Z1A", "fqdn": fqdn, "type": "A", "set_identifier": "Blue."}
+    assert list(kind.joined(values).values()) == ["Z1A_www.example.com_A_Blue."]
+
+
+BOXES = """
+cloud: aws
+types:
+  aws_box: &box
+    service: thing
+    scope: regional
+    keys: {id: Id, name: Name}
+    id: "{id}"
+    import_id: "{id}"
+    list: {operation: list_boxes, result: "Boxes[]"}
+  aws_bag: *box
+  aws_disk: {service: disk, scope: regional, keys: {id: Id}, id: "{id}", import_id: "{id}"}
+"""
+PROVIDERS = "providers: [a/b/c]"
+PER_BOX = 'per: {type: aws_box, arguments: {Box: "{name}"}}'
+
+
+def test_files_that_name_each_others_entries_make_one_catalogue() -> None:
+    catalog = read_catalog({"x.yaml": GOOD, "x_more.yaml": BOXES}, PROVIDERS)
+    assert list(catalog.types) == ["aws_thing", "aws_box", "aws_bag", "aws_disk"]
+    assert catalog.state_only("a/b/c")
+    assert list(catalog.types["aws_box"].ignore_tags) == ["aws:x:", "aws:y:"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where"),
+    [
+        ("parent: {type: aws_box", "parent: {type: aws_bok", "aws_thing: parent.type: aws_bok is not in the"),
+        ("attribute: name, parent_attribute: id}\n    delete", "attribute: name, parent_attribute: ids}\n    delete",
+         "aws_thing: parent.parent_attribute: 'ids' is neither a key nor a trait of aws_box"),
+        ("type: aws_bag,", "type: aws_sack,", "aws_thing: made_by[1].type: aws_sack is not in the catalogue"),
+        ("parent_attribute: id, when: Bag", "parent_attribute: ids, when: Bag",
+         "aws_thing: made_by[1].parent_attribute: 'ids' is neither"),
+        ("owns: {aws_disk:", "owns: {aws_disc:", "aws_thing: owns.aws_disc: aws_disc is not in the catalogue"),
+        ("{aws_disk: {id:", "{aws_disk: {name:", "aws_thing: owns.aws_disk.name: is no key of aws_disk"),
+        ("reason: made by y, type: aws_box", "reason: made by y, type: aws_bok",
+         "(head): ignore_tags.aws:y:.type: aws_bok is not in the catalogue"),
+        ("type: aws_box, parent_attribute: id, named", "type: aws_box, parent_attribute: ids, named",
+         "(head): ignore_tags.aws:y:.parent_attribute: 'ids' is neither"),
+        ("aws_default_thing: aws_thing", "aws_default_thing: aws_thin",
+         "(head): also_called.aws_default_thing: aws_thin is not in the catalogue"),
+        ("aws_default_thing: aws_thing", "aws_box: aws_thing", "(head): also_called.aws_box: has an entry of its own"),
+        ("page_size: 10", PER_BOX.replace("aws_box", "aws_bok"), "aws_thing: list.per.type: aws_bok is not in the"),
+        ("page_size: 10", PER_BOX.replace("aws_box", "aws_disk"), "aws_thing: list.per.type: aws_disk cannot be"),
+        ("page_size: 10", PER_BOX.replace("aws_box", "aws_thing"), "aws_thing: list.per.type: aws_thing is itself"),
+        ("page_size: 10", PER_BOX.replace("{name}", "{nam}"), "list.per.arguments: {nam} is not a key or trait of"),
+        ('page_size: 10}\n', PER_BOX + '}\n    handles: {box: "{parent_nam}"}\n',
+         "aws_thing: list.per: {parent_nam} is used, which aws_box has not"),
+    ],
+)  # fmt: skip
+def test_what_an_entry_says_of_others_is_looked_up_in_all_files(old: str, new: str, where: str) -> None:
+    assert old in GOOD
+    with pytest.raises(ConfigError) as caught:
+        read_catalog({"x.yaml": GOOD.replace(old, new, 1), "x_more.yaml": BOXES}, PROVIDERS)
+    assert caught.value.what.startswith("x.yaml: ")
+    assert where in caught.value.what
+
+
+def test_a_type_that_is_in_two_files_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"x_more\.yaml: aws_bag: is in another file too"):
+        read_catalog({"x.yaml": BOXES, "x_more.yaml": BOXES}, PROVIDERS)
 
 
 def test_entry_without_a_key_is_refused() -> None:
@@ -204,3 +285,28 @@ def test_catalogue_is_read_once_and_fast() -> None:
     first = load_catalog()
     assert time.process_time() - began < 0.3
     assert load_catalog() is first
+
+
+def test_the_key_that_is_an_arn_is_named_or_called_arn() -> None:
+    assert read_types("x.yaml", GOOD).types["aws_thing"].arn_key == "arn"
+    other = GOOD.replace('arn: "arn:{', 'thing_arn: "arn:{').replace(
+        "    unique:", "    arn_key: thing_arn\n    unique:"
+    )
+    assert read_types("x.yaml", other).types["aws_thing"].arn_key == "thing_arn"
+    without = other.replace("    arn_key: thing_arn", "    placed_by: [role_arn]")
+    entry = read_types("x.yaml", without).types["aws_thing"]
+    assert (entry.arn_key, entry.placed_by) == (None, ("role_arn",))
+    with pytest.raises(ConfigError, match="arn_key: 'path' is not one of the keys"):
+        read_types("x.yaml", other.replace("arn_key: thing_arn", "arn_key: path"))
+
+
+def test_every_type_has_an_arn_among_its_keys_or_none_that_a_state_could_have() -> None:
+    """A type whose key is an ARN, and does not say so, would not tell equal names in two places apart."""
+    silent = [
+        entry.type
+        for entry in load_catalog()
+        for key, value in entry.keys.items()
+        if entry.arn_key is None and (key.endswith("arn") or value.startswith("arn:") or value.lower().endswith("arn"))
+    ]
+    assert silent == ["aws_iam_role_policy_attachment", "aws_iam_user_policy_attachment",
+                      "aws_iam_group_policy_attachment"]  # fmt: skip

@@ -7,7 +7,8 @@ import re
 import botocore.session
 import pytest
 
-from tfguard.catalog.loader import Catalog, load_catalog
+from tfguard.catalog.catalog import Catalog
+from tfguard.catalog.loader import load_catalog
 from tfguard.catalog.permissions import actions_of, api_name, policy
 from tfguard.catalog.types import ResourceType
 

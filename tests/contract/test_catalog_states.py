@@ -23,6 +23,7 @@ from tfguard.model.inventory import CloudObject, Listing
 from tfguard.model.plan import ProviderConfig
 from tfguard.model.state import StateInstance, StateSnapshot
 from tfguard.reconcile.matching import same_object
+from tfguard.reconcile.state_index import StateIndex
 
 STACKS = sorted((Path(__file__).parent / "states").glob("*.tf"))
 ACCOUNT = "123456789012"
@@ -105,6 +106,18 @@ def test_every_instance_is_listed_once_with_the_values_of_the_state(applied: App
             for name, value in told.items()
             if name in known and known[name] != value
         ]
+    assert wrong == []
+
+
+def test_every_instance_is_found_where_its_object_is(applied: Applied) -> None:
+    index, wrong = StateIndex(CATALOG), []
+    index.add("here", "default", applied.state)
+    for instance in listed_instances(applied):
+        for one in objects_of(applied, instance):
+            if (instance.account or one.account) != one.account or (instance.region or one.region) != one.region:
+                wrong.append(f"{instance.address} says that it is in {instance.account} {instance.region}")
+            if index.match(one) is None and index.alone(one) is None:
+                wrong.append(f"{instance.address} is not told to be {one.import_id}")
     assert wrong == []
 
 

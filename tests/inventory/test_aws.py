@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import socket
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -17,8 +21,9 @@ import pytest
 from moto.backends import get_backend
 
 from tfguard.catalog.loader import read_types
-from tfguard.inventory import aws_access
+from tfguard.inventory import aws_access, aws_listing
 from tfguard.inventory.aws import AwsInventory
+from tfguard.model.inventory import CloudObject, Detail, Scope
 from tfguard.model.plan import ProviderConfig
 
 Answers = Callable[[str, dict[str, Any]], tuple[int, str]]
@@ -200,9 +205,15 @@ def test_answer_without_a_list_is_empty_only_when_the_service_gave_it(
 
 def test_missing_credentials_are_a_gap(inventory: AwsInventory, aws_server: str, block: Block) -> None:
     nobody = block(access_key="", secret_key="", endpoint_url=aws_server)
-    listing = inventory.list("aws_iam_role", nobody)
-    assert listing.gap is not None
-    assert "NoCredentialsError on ListRoles" in listing.gap.reason
+    listings = [inventory.list(name, nobody) for name in ("aws_iam_role", "aws_vpc")]
+    # One and the same for all: nobody could be asked, and no list call is made that cannot be signed.
+    assert {one.gap.reason for one in listings if one.gap} == {"NoCredentialsError on GetCallerIdentity"}
+    assert [one.asked for one in listings] == [False, False]
+
+
+def test_a_refused_list_call_was_asked_all_the_same(inventory: AwsInventory, answering: Answering) -> None:
+    listing = inventory.list("aws_iam_role", answering(lambda *_: (403, "<html>no</html>")))
+    assert (listing.gap is not None, listing.asked) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -481,16 +492,72 @@ def test_pages_are_followed_where_the_sdk_has_no_paginator(answering: Answering,
     assert listing.complete == (not last), "pages without an end are a gap"
 
 
+class Item(dict[str, str]):
+    """An item of an answer, which a weak reference can lead to."""
+
+
+def test_the_items_of_a_page_are_not_kept_once_they_are_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered: list[weakref.ref[Item]] = []
+    alive: list[int] = []
+
+    def list_event_buses(NextToken: str = "0") -> dict[str, Any]:
+        gc.collect()
+        alive.append(sum(ref() is not None for ref in answered))
+        number = int(NextToken)
+        item = Item(Name=f"bus-{number}")
+        answered.append(weakref.ref(item))
+        return {"EventBuses": [item], **({"NextToken": str(number + 1)} if number < 9 else {})}
+
+    client = SimpleNamespace(list_event_buses=list_event_buses, can_paginate=lambda _: False)
+    here = aws_listing._Place(client, Scope("aws", "1", "eu-west-1"), "aws")
+    monkeypatch.setattr(aws_listing.AwsLister, "_place", lambda *_: here)
+    catalog = read_types("x.yaml", BUSES)
+    provider = ProviderConfig("aws", "registry.terraform.io/hashicorp/aws", {})
+    listing = aws_listing.AwsLister(catalog).list(catalog.types["aws_cloudwatch_event_bus"], provider, None)
+    assert (len(listing.objects), listing.complete) == (10, True)
+    assert max(alive) <= 2, "the page that is read, and the one before"
+
+
 # --- detail -----------------------------------------------------------------------------------------------------------
 
 
-def test_refused_detail_leaves_the_object_as_it_was(inventory: AwsInventory, answering: Answering) -> None:
+NO_SUCH_ROLE = DENIED.replace("AccessDenied", "NoSuchEntity")
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason"),
+    [
+        (403, DENIED, "AccessDenied on ListRoleTags"),
+        (503, DENIED.replace("AccessDenied", "Throttling"), "Throttling on ListRoleTags"),
+        (404, NO_SUCH_ROLE, None),
+    ],
+)
+def test_refused_detail_leaves_the_object_as_it_was_and_is_a_gap_unless_there_is_none(
+    inventory: AwsInventory, answering: Answering, status: int, body: str, reason: str | None
+) -> None:
     def answers(operation: str, _: dict[str, Any]) -> tuple[int, str]:
-        return (200, roles_page("a")) if operation == "ListRoles" else (403, DENIED)
+        return (200, roles_page("a")) if operation == "ListRoles" else (status, body)
 
     provider = answering(answers)
     (found,) = inventory.list("aws_iam_role", provider).objects
-    assert inventory.detail(found, provider) == found
+    detail = inventory.detail(found, provider)
+    assert detail.found == found
+    assert (detail.gap.reason if detail.gap else None) == reason
+    assert detail.gap is None or detail.gap.scope.endswith(" global aws_iam_role")
+
+
+def test_what_the_list_has_told_is_not_asked_for_again(inventory: AwsInventory, answering: Answering) -> None:
+    provider = answering(lambda operation, _: (200, roles_page("a")) if operation == "ListRoles" else (403, DENIED))
+    (found,) = inventory.list("aws_iam_role", provider).objects
+    known = replace(found, tags={"team": "blue"})
+    assert inventory.detail(known, provider) == Detail(known)
+
+
+def test_details_of_whom_nobody_knows_are_a_gap(inventory: AwsInventory, block: Block) -> None:
+    found = CloudObject("aws", "1", "eu-west-1", "aws_sqs_queue", "u", "u", {"url": "u"})
+    gap = inventory.detail(found, block(unresolved=("profile",))).gap
+    assert gap is not None
+    assert "profile of aws is not in the plan" in gap.reason
 
 
 def test_detail_marks_what_its_tags_give_away(inventory: AwsInventory, answering: Answering) -> None:
@@ -505,7 +572,8 @@ def test_detail_marks_what_its_tags_give_away(inventory: AwsInventory, answering
     provider = answering(answers)
     (found,) = inventory.list("aws_iam_role", provider).objects
     assert found.ignored_because is None
-    assert inventory.detail(found, provider).ignored_because == "made by CloudFormation"
+    (maker,) = inventory.detail(found, provider).found.made_by
+    assert (maker.type, maker.reason) == ("aws_cloudformation_stack", "made by CloudFormation")
 
 
 def test_detail_is_not_asked_of_another_account(
@@ -514,8 +582,11 @@ def test_detail_is_not_asked_of_another_account(
     client("sqs", "eu-south-1").create_queue(QueueName="dated")
     (found,) = inventory.list("aws_sqs_queue", aws, region="eu-south-1").objects
     theirs = block(endpoint_url=aws_server, assume_role__role_arn="arn:aws:iam::222222222222:role/x")
-    assert inventory.detail(found, theirs) == found
-    assert inventory.detail(found, aws).created_at is not None
+    detail = inventory.detail(found, theirs)
+    assert (detail.found, detail.gap and detail.gap.reason) == (
+        found, "the credentials are those of account 222222222222 now",
+    )  # fmt: skip
+    assert inventory.detail(found, aws).found.created_at is not None
 
 
 # --- cost -------------------------------------------------------------------------------------------------------------

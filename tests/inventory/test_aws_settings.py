@@ -80,6 +80,9 @@ def test_account_that_the_block_does_not_allow_is_wrong() -> None:
     assert settings_of.account_is_wrong({"allowed_account_ids.0": "1", "allowed_account_ids.1": "2"}, "2") is None
     assert "account 3" in (settings_of.account_is_wrong({"allowed_account_ids.0": "1"}, "3") or "")
     assert "account 3" in (settings_of.account_is_wrong({"forbidden_account_ids.0": "3"}, "3") or "")
+    # A scan has no provider block: the account can be one of scan.aws.accounts.
+    told = settings_of.account_is_wrong({"allowed_account_ids.0": "1"}, "3")
+    assert told == "the credentials are those of account 3, and 1 is wanted"
 
 
 def test_settings_that_change_no_client_share_one() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -118,6 +119,77 @@ def test_a_refused_call_another_call_and_one_of_another_time_made_nothing(
     fake.add("app", "CreateUser", NOW)
     fake.add("app", "CreateRole", NOW - timedelta(hours=3))
     assert asker()[0].creations([(role("app"), provider)]).creations == {}
+
+
+def topic(name: str, created_at: datetime | None = None) -> CloudObject:
+    arn = f"arn:aws:sns:eu-west-1:123456789012:{name}"
+    return CloudObject(
+        "aws", "123456789012", "eu-west-1", "aws_sns_topic", arn, arn, arn=arn, name=name, created_at=created_at
+    )
+
+
+CONSOLE = "console.amazonaws.com"
+DAY = timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("events", "made"),
+    [
+        ([("CreateTopic", 20, OURS), ("DeleteTopic", 5, CONSOLE), ("CreateTopic", 1, CONSOLE)], 1),
+        ([("CreateTopic", 20, OURS), ("DeleteTopic", 5, OURS), ("CreateTopic", 2, OURS), ("CreateTopic", 1, OURS)], 2),
+        ([("CreateTopic", 20, OURS), ("CreateTopic", 1, CONSOLE)], 1),
+        ([("CreateTopic", 20, OURS), ("DeleteTopic", 5, CONSOLE)], None),
+        ([("CreateTopic", 20, OURS)], 20),
+    ],
+)  # fmt: skip
+def test_of_several_under_one_name_the_call_that_made_the_last_is_told(
+    trail: tuple[FakeTrail, ProviderConfig], events: list[tuple[str, int, str]], made: int | None
+) -> None:
+    fake, provider = trail
+    found = topic("jobs")
+    for call, days, agent in events:
+        fake.add("jobs", call, NOW - days * DAY, agent=agent)
+    creation = asker()[0].creations([(found, provider)]).creations.get(found.finding_id)
+    assert (creation.at if creation else None) == (NOW - made * DAY if made is not None else None)
+
+
+def test_a_delete_that_was_refused_deleted_nothing(trail: tuple[FakeTrail, ProviderConfig]) -> None:
+    fake, provider = trail
+    found = topic("jobs")
+    fake.add("jobs", "CreateTopic", NOW - 9 * DAY)
+    fake.add("jobs", "DeleteTopic", NOW - DAY, errorCode="AuthorizationError")
+    assert asker()[0].creations([(found, provider)]).creations[found.finding_id].at == NOW - 9 * DAY
+
+
+def test_a_delete_is_known_under_another_name_than_the_create(trail: tuple[FakeTrail, ProviderConfig]) -> None:
+    fake, provider = trail
+    found = topic("jobs")
+    fake.add("jobs", "CreateTopic", NOW - 20 * DAY)
+    fake.add(found.id, "DeleteTopic", NOW - 5 * DAY)
+    assert asker()[0].creations([(found, provider)]).creations == {}
+
+
+def test_with_a_creation_time_the_nearest_call_is_told(trail: tuple[FakeTrail, ProviderConfig]) -> None:
+    fake, provider = trail
+    found = role("app")
+    for minutes in (-10, 1, 12):
+        fake.add("app", "CreateRole", NOW + timedelta(minutes=minutes))
+    assert asker()[0].creations([(found, provider)]).creations[found.finding_id].at == NOW + timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("region", "asked"),
+    [("eu-west-1", "us-east-1"), ("cn-northwest-1", "cn-north-1"), ("us-gov-east-1", "us-gov-west-1")],
+)
+def test_what_exists_once_in_an_account_is_asked_for_in_its_own_partition(
+    trail: tuple[FakeTrail, ProviderConfig], region: str, asked: str
+) -> None:
+    fake, provider = trail
+    fake.refuse = "AccessDeniedException"
+    answer = asker()[0].creations([(role("app"), replace(provider, settings={**provider.settings, "region": region}))])
+    assert answer.notes == (
+        f"CloudTrail was not asked in aws 123456789012 {asked}: AccessDeniedException on LookupEvents",
+    )
 
 
 def test_a_look_alike_user_agent_is_no_operation(trail: tuple[FakeTrail, ProviderConfig]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tfguard.inventory.combined import CombinedInventory
-from tfguard.model.inventory import CloudObject, Listing, Scope
+from tfguard.model.inventory import CloudObject, Detail, Listing, Scope
 from tfguard.model.plan import ProviderConfig
 
 PROVIDER = ProviderConfig("google", "registry.terraform.io/hashicorp/google", {"region": "europe-west1"})
@@ -23,8 +23,8 @@ class OneCloud:
     def list(self, resource_type: str, provider: ProviderConfig, region: str | None = None) -> Listing:
         return Listing(resource_type, Scope(self.cloud, "1", region or "r", provider.key))
 
-    def detail(self, found: CloudObject, provider: ProviderConfig) -> CloudObject:
-        return replace(found, name=f"{self.cloud} {provider.key}")
+    def detail(self, found: CloudObject, provider: ProviderConfig) -> Detail:
+        return Detail(replace(found, name=f"{self.cloud} {provider.key}"))
 
 
 BOTH = CombinedInventory([OneCloud("aws"), OneCloud("google")])
@@ -34,7 +34,7 @@ def test_question_goes_to_the_cloud_of_the_type() -> None:
     assert BOTH.covers("google_project")
     assert BOTH.list("google_project", PROVIDER).scope.cloud == "google"
     found = CloudObject("google", "1", "r", "google_project", "a", "a")
-    assert BOTH.detail(found, PROVIDER).name == "google google"
+    assert BOTH.detail(found, PROVIDER).found.name == "google google"
 
 
 def test_type_that_nobody_covers_is_a_gap() -> None:
@@ -43,4 +43,4 @@ def test_type_that_nobody_covers_is_a_gap() -> None:
     assert listing.gap is not None
     assert listing.gap.scope == "azurerm unknown-account europe-west1 azurerm_thing"
     found = CloudObject("azurerm", "1", "r", "azurerm_thing", "a", "a")
-    assert BOTH.detail(found, PROVIDER) == found
+    assert BOTH.detail(found, PROVIDER) == Detail(found)

@@ -158,8 +158,6 @@ def test_parameter_written_again_tells_no_creation_time() -> None:
         ("aws_cloudwatch_log_group", {"logGroupName": "/aws/sagemaker/Endpoints/f"}, "made by SageMaker"),
         ("aws_instance", {"InstanceId": "i", "Tags": [{"Key": "aws:autoscaling:groupName", "Value": "g"}]},
          "made by an Auto Scaling group"),
-        ("aws_instance", {"InstanceId": "i", "Tags": [{"Key": "eks:nodegroup-name", "Value": "g"}]},
-         "made by an EKS node group"),
         ("aws_instance", {"InstanceId": "i", "Tags": [{"Key": "aws:ec2launchtemplate:id", "Value": "t"}]}, None),
     ],
 )  # fmt: skip

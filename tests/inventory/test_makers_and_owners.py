@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tfguard.catalog.loader import load_catalog
-from tfguard.inventory.items import to_object
-from tfguard.model.inventory import CloudObject, Scope
+from tfguard.inventory.items import to_object, with_tags
+from tfguard.model.inventory import ANY_VALUE, CloudObject, Scope
 
 HERE = Scope("aws", "123456789012", "eu-west-1")
 
@@ -33,7 +33,6 @@ DEFAULT_OPTIONS = [{"Key": "domain-name", "Values": [{"Value": "eu-west-1.comput
         ("aws_network_interface", {"NetworkInterfaceId": "e", "InterfaceType": "natGateway"}, "made by an AWS service"),
         ("aws_network_interface", {"NetworkInterfaceId": "e", "InterfaceType": "efa"}, None),
         ("aws_network_interface", {"NetworkInterfaceId": "e", "Description": "EFS mount target for fs-1"}, "EFS"),
-        ("aws_network_interface", {"NetworkInterfaceId": "e", "Description": "aws-K8S-i-1"}, "VPC CNI"),
         ("aws_network_interface", {"NetworkInterfaceId": "e", "Description": "ours", "RequesterManaged": False}, None),
         ("aws_network_acl", {"NetworkAclId": "a", "IsDefault": True}, "default network ACL"),
         ("aws_route_table", {"RouteTableId": "r", "Associations": [{"Main": False}, {"Main": True}]}, "main route"),
@@ -49,11 +48,6 @@ DEFAULT_OPTIONS = [{"Key": "domain-name", "Values": [{"Value": "eu-west-1.comput
          {"LaunchTemplateId": "l", "CreatedBy": "arn:aws:sts::1:assumed-role/AWSServiceRoleForAmazonEKSNodegroup/EKS"},
          "made by an AWS service"),
         ("aws_launch_template", {"LaunchTemplateId": "l", "CreatedBy": "arn:aws:iam::1:user/me"}, None),
-        ("aws_security_group", {"GroupId": "g", "GroupName": "eks-cluster-sg-one-1"}, "made by EKS"),
-        ("aws_autoscaling_group", {"AutoScalingGroupName": "g", "Tags": [{"Key": "eks:nodegroup-name", "Value": "n"}]},
-         "made by an EKS node group"),
-        ("aws_ebs_volume", {"VolumeId": "v", "Tags": [{"Key": "ebs.csi.aws.com/cluster", "Value": "true"}]},
-         "made by the EBS driver of a cluster"),
         ("aws_autoscaling_policy",
          {"PolicyARN": "p", "AutoScalingGroupName": "g", "PolicyName": "ECSManagedAutoScalingPolicy-1"}, "made by ECS"),
     ],
@@ -79,6 +73,115 @@ def test_owner_of_what_is_shared_is_told(name: str, item: dict[str, Any], owner:
 def makers(found: CloudObject) -> list[tuple[str, str, str, bool]]:
     """Type, key and value of what may have made an object, and whether nobody else can have."""
     return [(made.type, made.key, made.value, made.certain) for made in found.made_by]
+
+
+STACK = "arn:aws:cloudformation:eu-west-1:123456789012:stack/s/1"
+ENVIRONMENT = "aws_elastic_beanstalk_environment"
+CLUSTER, FLEET, GROUP = "aws_eks_cluster", "aws_ec2_fleet", "aws_codedeploy_deployment_group"
+
+
+@pytest.mark.parametrize(
+    ("tags", "type_", "key", "value"),
+    [
+        ({"aws:cloudformation:stack-name": "s", "aws:cloudformation:stack-id": STACK},
+         "aws_cloudformation_stack", "id", STACK),
+        ({"aws:ec2:fleet-id": "fleet-1"}, FLEET, "id", "fleet-1"),
+        ({"aws:ec2spot:fleet-request-id": "sfr-1"}, "aws_spot_fleet_request", "id", "sfr-1"),
+        ({"aws:eks:cluster-name": "prod"}, CLUSTER, "name", "prod"),
+        ({"eks:nodegroup-name": "n", "eks:cluster-name": "prod"}, CLUSTER, "name", "prod"),
+        ({"aws:elasticmapreduce:job-flow-id": "j-1"}, "aws_emr_cluster", "id", "j-1"),
+        ({"elasticbeanstalk:environment-id": "e-1"}, ENVIRONMENT, "id", "e-1"),
+        ({"aws:ecs:clusterName": "prod", "aws:ecs:serviceName": "x"}, "aws_ecs_cluster", "name", "prod"),
+        ({"karpenter.sh/nodepool": "p", "kubernetes.io/cluster/prod": "owned"}, CLUSTER, "name", "prod"),
+        ({"karpenter.k8s.aws/cluster": "prod"}, CLUSTER, "name", "prod"),
+        ({"elbv2.k8s.aws/cluster": "prod", "ingress.k8s.aws/stack": "x"}, CLUSTER, "name", "prod"),
+        ({"kubernetes.io/service-name": "n/s", "kubernetes.io/cluster/prod": "owned"}, CLUSTER, "name", "prod"),
+        ({"kubernetes.io/created-for/pvc/name": "c", "KubernetesCluster": "prod"}, CLUSTER, "name", "prod"),
+        ({"ebs.csi.aws.com/cluster": "true", "kubernetes.io/cluster/prod": "owned"}, CLUSTER, "name", "prod"),
+        ({"ebs.csi.aws.com/cluster": "true"}, CLUSTER, "name", ANY_VALUE),
+        ({"node.k8s.amazonaws.com/instance_id": "i-1", "cluster.k8s.amazonaws.com/name": "prod"}, CLUSTER, "name",
+         "prod"),
+        ({"aws:dlm:lifecycle-policy-id": "policy-1"}, "aws_dlm_lifecycle_policy", "id", "policy-1"),
+    ],
+)  # fmt: skip
+def test_a_tag_tells_the_maker_and_not_that_there_is_one(
+    tags: dict[str, str], type_: str, key: str, value: str
+) -> None:
+    item = {"VolumeId": "v", "Tags": [{"Key": name, "Value": text} for name, text in tags.items()]}
+    found = listed("aws_ebs_volume", item)
+    assert (type_, key, value, True) in makers(found)
+    assert found.ignored_because is None
+    assert {kind for kind, *_ in makers(found)} == {type_}
+
+
+@pytest.mark.parametrize("tag", ["aws:autoscaling:groupName", "aws:backup:source-resource"])
+def test_what_ends_with_its_maker_needs_nobody_to_look_for_that(tag: str) -> None:
+    found = listed("aws_ebs_volume", {"VolumeId": "v", "Tags": [{"Key": tag, "Value": "x"}]})
+    assert (bool(found.ignored_because), found.made_by) == (True, ())
+
+
+def test_every_tag_rule_says_why_nobody_looks_or_whom_to_look_for() -> None:
+    rules = load_catalog().types["aws_vpc"].ignore_tags
+    alone = {start for start, rule in rules.items() if rule.type is None}
+    assert alone == {"aws:autoscaling:", "aws:backup:", "aws:secretsmanager:owningService"}
+    assert [start for start, rule in rules.items() if rule.type and not rule.named_by] == []
+
+
+def test_nothing_is_its_own_maker() -> None:
+    """An environment carries the tag that it puts on what it makes."""
+    entry = load_catalog().types[ENVIRONMENT]
+    found = listed(ENVIRONMENT, {"EnvironmentId": "e-1", "EnvironmentName": "n", "ApplicationName": "a"})
+    tagged = with_tags(entry, found, {"elasticbeanstalk:environment-id": "e-1"})
+    assert (tagged.made_by, tagged.ignored_because) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "item", "maker"),
+    [
+        ("aws_security_group", {"GroupId": "g", "GroupName": "eks-cluster-sg-my-prod-123"}, (CLUSTER, "my-prod")),
+        ("aws_network_interface", {"NetworkInterfaceId": "e", "Description": "aws-K8S-i-1"}, ("aws_instance", "i-1")),
+        ("aws_network_interface", {"NetworkInterfaceId": "e", "Description": "Amazon EKS prod"}, (CLUSTER, "prod")),
+        ("aws_sqs_queue", "https://sqs/1/awseb-e-abc-stack-AWSEBWorkerQueue-1", (ENVIRONMENT, "e-abc")),
+        ("aws_sns_topic", {"TopicArn": "arn:aws:sns:eu-west-1:1:ElasticBeanstalkNotifications-Environment-my-app"},
+         (ENVIRONMENT, "my-app")),
+        ("aws_cloudwatch_metric_alarm", {"AlarmName": "awseb-e-abc-stack-AWSEBCloudwatchAlarmLow-1"},
+         (ENVIRONMENT, "e-abc")),
+        ("aws_launch_configuration", {"LaunchConfigurationName": "awseb-e-abc-stack-x"}, (ENVIRONMENT, "e-abc")),
+        ("aws_cloudformation_stack", {"StackId": "s", "StackName": "awseb-e-abc-stack"}, (ENVIRONMENT, "e-abc")),
+        ("aws_cloudformation_stack", {"StackId": "s", "StackName": "n", "ParentId": STACK},
+         ("aws_cloudformation_stack", STACK)),
+        ("aws_autoscaling_group", {"AutoScalingGroupName": "CodeDeploy_my_group_d-ABC"}, (GROUP, "my_group")),
+        ("aws_launch_configuration", {"LaunchConfigurationName": "CodeDeploy_my_group_d-ABC"}, (GROUP, "my_group")),
+        ("aws_autoscaling_policy",
+         {"PolicyARN": "p", "PolicyName": "n", "AutoScalingGroupName": "CodeDeploy_my_group_d-ABC"},
+         (GROUP, "my_group")),
+        ("aws_lambda_function", {"FunctionName": "cwsyn-probe-0a-1b"}, ("aws_synthetics_canary", "probe")),
+        ("aws_ecr_repository", {"repositoryName": "cdk-x-container-assets-1-eu-west-1"},
+         ("aws_cloudformation_stack", "CDKToolkit")),
+        ("aws_cloudwatch_log_group", {"logGroupName": "dms-tasks-one"}, ("aws_dms_replication_instance", "one")),
+    ],
+)  # fmt: skip
+def test_a_name_tells_the_maker_and_not_that_there_is_one(name: str, item: Any, maker: tuple[str, str]) -> None:
+    found = listed(name, item)
+    assert maker in [(made.type, made.value) for made in found.made_by]
+    assert found.ignored_because is None
+
+
+@pytest.mark.parametrize(
+    ("name", "item"),
+    [
+        ("aws_sqs_queue", "https://sqs/1/jobs"),
+        ("aws_sns_topic", {"TopicArn": "arn:aws:sns:eu-west-1:1:jobs"}),
+        ("aws_security_group", {"GroupId": "g", "GroupName": "web-tier-1"}),
+        ("aws_cloudwatch_metric_alarm", {"AlarmName": "high-load"}),
+        ("aws_autoscaling_group", {"AutoScalingGroupName": "web_tier"}),
+        ("aws_lambda_function", {"FunctionName": "send-mail"}),
+        ("aws_ecr_repository", {"repositoryName": "app"}),
+        ("aws_cloudformation_stack", {"StackId": "s", "StackName": "n"}),
+    ],
+)
+def test_a_plain_name_tells_of_no_maker(name: str, item: Any) -> None:
+    assert listed(name, item).made_by == ()
 
 
 def test_volume_that_goes_with_its_instance_was_made_with_it() -> None:

@@ -86,10 +86,34 @@ def test_a_region_that_does_not_exist_is_an_error_unless_an_endpoint_may_know_it
         shards_for(CATALOG, HERE, ["eu-wset-1"])
     with pytest.raises(UsageError, match="no region"):
         shards_for(CATALOG, HERE, [])
+    with pytest.raises(UsageError, match="eu-south-9 is no region"):
+        shards_for(CATALOG, HERE, ["eu-south-9"])
     local = ProviderConfig("aws", AWS, {"endpoints.sqs": "http://127.0.0.1:1"})
-    assert shards_for(CATALOG, local, ["eu-wset-1"], ["aws_sqs_queue"])
+    assert shards_for(CATALOG, local, ["eu-south-9"], ["aws_sqs_queue"])
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-    assert shards_for(CATALOG, HERE, ["eu-wset-1"], ["aws_sqs_queue"])
+    assert shards_for(CATALOG, HERE, ["eu-south-9"], ["aws_sqs_queue"])
+
+
+@pytest.mark.parametrize(
+    "region", ["eu-wset-1", "eu-west", "eu-west-1,us-east-1", "EU-WEST-1", "eu-west-1 ", "", "global"]
+)
+def test_no_endpoint_makes_a_region_of_what_can_be_none(region: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    local = ProviderConfig("aws", AWS, {"endpoint_url": "http://127.0.0.1:1"})
+    for provider in (HERE, local):
+        with pytest.raises(UsageError, match="is no region of AWS") as caught:
+            shards_for(CATALOG, provider, ["us-east-1", region], ["aws_sqs_queue"])
+    assert ("once for each" in caught.value.advice) is ("," in region)
+
+
+def test_the_endpoint_of_one_service_says_nothing_of_the_regions_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2", "http://127.0.0.1:1")
+    own = ProviderConfig("aws", AWS, {"endpoints.sqs": "http://127.0.0.1:1"})
+    for types in (["aws_sns_topic"], ["aws_lb", "aws_sns_topic"], ["aws_sqs_queue", "aws_sns_topic"], ["aws_iam_role"]):
+        with pytest.raises(UsageError, match="eu-south-9 is no region"):
+            shards_for(CATALOG, own, ["eu-south-9"], types)
+    assert shards_for(CATALOG, own, ["eu-south-9"], ["aws_sqs_queue", "aws_lb"])
 
 
 @pytest.mark.parametrize("region", ["cn-north-1", "us-gov-west-1"])
@@ -101,6 +125,12 @@ def test_an_executor_that_is_none_is_an_error() -> None:
     for name in ("fibres", "dask://", "dask:host:1"):
         with pytest.raises(UsageError, match="is no executor"):
             lister_for(name, lambda: False)
+
+
+@pytest.mark.parametrize("address", ["x", "x:", "x:y", ":8786", "x:0", "x:99999", "tcp://x:8786", "x:8786/"])
+def test_an_address_of_dask_that_is_none_is_an_error_before_anything_is_asked(address: str) -> None:
+    with pytest.raises(UsageError, match="names no scheduler"):
+        lister_for(f"dask://{address}", lambda: False)
 
 
 class FakeInventory:

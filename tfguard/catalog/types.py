@@ -88,6 +88,21 @@ class IgnoreRule:
 
 
 @dataclass(frozen=True, slots=True)
+class TagRule:
+    """What a tag says of who made the object that carries it, and which nobody made with Terraform.
+
+    Without a `type` the object goes with its maker, so that nobody has to look for that one. With it, the maker is the
+    object of that type whose `parent_attribute` is what a tag among `named_by` says: its value, or what follows in its
+    name where `named_by` ends in `*`. The first that is there counts; without any it is `ANY_VALUE`.
+    """
+
+    reason: str
+    type: str | None = None
+    parent_attribute: str = ""
+    named_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ParentRule:
     """The object that takes this one along when it goes (rule 16).
 
@@ -123,13 +138,18 @@ class ResourceType:
     `keys` are the resource's attributes that tell one object from another: attribute -> where the listed item has it.
     One equal key means the same object. `unique` names the keys of which there are never two at once: a second create
     with the same value fails, or answers with the object that is there. `traits` are attributes that a plan knows but
-    that several objects may share. `prefixes` maps an attribute such as `name_prefix` to the key or trait whose start
-    it is. `id` is what a state holds as `id`; `import_id` what `terraform import` wants. `ignore_tags` maps the start
-    of a tag's name to the reason why an object that carries it is not Terraform's. `folded` tells how a key is compared
-    where the service ignores case or a trailing dot. `owns` leads from a state's instance to objects of other types
-    that stand in it as attributes alone: type -> key -> paths. `permissions` are the IAM actions of the entry's calls,
-    where they are not called as the calls are. `hourly` tells that it costs money by the hour, used or not. `handles`
-    are values that only calls and ids need: no attributes, so that they are neither compared nor read from a state.
+    that several objects may share. `arn_key` is the key that is the object's own ARN; `placed_by` are attributes of a
+    state's instance that are ARNs in the object's account, and in its region if they name one. `prefixes` maps an
+    attribute such as `name_prefix` to the key or trait whose start it is. `id` is what a state holds as `id`;
+    `import_id` what `terraform import` wants, and `import_as` what it wants where the configuration may write the same
+    thing in several ways: a template of the configuration's own values. `ignore_tags` maps the start of a tag's name to
+    what it says of the maker of an object that carries it. `folded` tells how a key is compared where the service
+    ignores case or a trailing dot. `owns` leads from a state's instance to objects of other types that stand in it as
+    attributes alone: type -> key -> paths. `permissions` are the IAM actions of the entry's calls, where they are not
+    called as the calls are. `hourly` tells that it costs money by the hour, used or not. `handles` are values that only
+    calls and ids need: no attributes, so that they are neither compared nor read from a state. A `container` has others
+    made inside it, which stand in the way when it is deleted; `leaves` are types of which it makes objects by itself
+    that stay when it goes, and that their tags tell.
     """
 
     type: str
@@ -139,8 +159,11 @@ class ResourceType:
     keys: Mapping[str, str]
     id: str
     import_id: str
+    import_as: str | None = None
     list: ListCall | None = None
     unique: tuple[str, ...] = ()
+    arn_key: str | None = None
+    placed_by: tuple[str, ...] = ()
     traits: Mapping[str, str] = field(default_factory=dict)
     prefixes: Mapping[str, str] = field(default_factory=dict)
     handles: Mapping[str, str] = field(default_factory=dict)
@@ -155,7 +178,7 @@ class ResourceType:
     owner: str | None = None
     folded: Mapping[str, str] = field(default_factory=dict)
     ignore: tuple[IgnoreRule, ...] = ()
-    ignore_tags: Mapping[str, str] = field(default_factory=dict)
+    ignore_tags: Mapping[str, TagRule] = field(default_factory=dict)
     parent: ParentRule | None = None
     made_by: tuple[MadeByRule, ...] = ()
     owns: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
@@ -164,6 +187,8 @@ class ResourceType:
     delete: DeleteCall | None = None
     stateful: bool = False
     hourly: bool = False
+    container: bool = False
+    leaves: tuple[str, ...] = ()
     cfn: str | None = None
 
     @property
@@ -177,22 +202,33 @@ class ResourceType:
         return self.parent is not None and (self.list is None or self.list.per is not None)
 
     @property
+    def makers(self) -> Collection[tuple[str, str]]:
+        """Types of objects that can make one of this type by themselves, and the attribute by which it names them."""
+        by_tag = ((rule.type, rule.parent_attribute) for rule in self.ignore_tags.values() if rule.type)
+        return {*((rule.type, rule.parent_attribute) for rule in self.made_by), *by_tag}
+
+    @property
     def attributes(self) -> tuple[str, ...]:
         """The allow-list: the only attributes of this type that are read from a plan or a state (rule 10)."""
         named = dict.fromkeys([*self.keys, *self.traits, *self.prefixes])
         return tuple(name for name in named if JOINT not in name)
 
+    def is_unique_anywhere(self, key: str) -> bool:
+        """Whether a key has the same value nowhere else: an `id` that the service gives, and no template makes."""
+        return key == "id" and not PLACEHOLDER.search(self.keys["id"])
+
     def joined(self, values: Mapping[str, str], hidden: Collection[str] = ()) -> Mapping[str, str]:
         """The keys that several attributes make together, as far as `values` has all of these.
 
         The name of such a key is those of its attributes (`role+policy_arn`). One that may be missing ends in `?`: it
-        counts as empty then, unless it is among those that are there and `hidden`.
+        counts as empty then, unless it is among those that are there and `hidden`. The parts are as they are compared.
         """
         found = {}
         for key, template in self.keys.items():
             if JOINT in key:
                 may_miss = {part[:-1] for part in key.split(JOINT) if part.endswith("?")}.difference(hidden)
-                known = {**dict.fromkeys(may_miss, ""), **values}
+                told = {name: self.comparable(name, value) for name, value in values.items()} if self.folded else values
+                known = {**dict.fromkeys(may_miss, ""), **told}
                 if known.keys() >= set(PLACEHOLDER.findall(template)):
                     found[key] = _filled(template, known)
         return found

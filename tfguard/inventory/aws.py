@@ -7,10 +7,10 @@ from contextlib import suppress
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import ResourceType
 from tfguard.inventory import aws_settings as settings_of
-from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Gap, Listing, Scope
+from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Detail, Gap, Listing, Scope
 from tfguard.model.plan import ProviderConfig
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class AwsInventory:
             if entry is None or entry.list is None:
                 yield _nothing(name, provider, region, "no call lists this type")
             elif reason := self._unknown(entry, provider, region):
-                yield _nothing(name, provider, region, reason)
+                yield _nothing(name, provider, region, reason, asked=False)
             else:
                 listable[name] = entry
         if not listable:
@@ -63,7 +63,7 @@ class AwsInventory:
         try:
             lister = self._lister()
         except ImportError:
-            yield from (_nothing(name, provider, region, _NO_SDK) for name in listable)
+            yield from (_nothing(name, provider, region, _NO_SDK, asked=False) for name in listable)
             return
         yield from lister.list_many(listable.values(), provider, region)
 
@@ -77,16 +77,18 @@ class AwsInventory:
         except ImportError:
             return None
 
-    def detail(self, found: CloudObject, provider: ProviderConfig) -> CloudObject:
-        """The object with creation time and tags, where more calls give them; unchanged where they are refused."""
+    def detail(self, found: CloudObject, provider: ProviderConfig) -> Detail:
+        """The object with creation time and tags, where more calls give them; a gap where one is refused."""
         entry = self._entry(found.type)
         region = None if found.region == "global" else found.region
-        if entry is None or not entry.details or self._unknown(entry, provider, region):
-            return found
+        if entry is None or not entry.details:
+            return Detail(found)
+        if reason := self._unknown(entry, provider, region):
+            return Detail(found, _nothing(found.type, provider, region, reason).gap)
         try:
             lister = self._lister()
         except ImportError:
-            return found
+            return Detail(found, _nothing(found.type, provider, region, _NO_SDK).gap)
         return lister.detail(entry, found, provider, region)
 
     def _entry(self, resource_type: str) -> ResourceType | None:
@@ -109,7 +111,9 @@ class AwsInventory:
             return self._made_lister
 
 
-def _nothing(resource_type: str, provider: ProviderConfig, region: str | None, reason: str) -> Listing:
+def _nothing(
+    resource_type: str, provider: ProviderConfig, region: str | None, reason: str, *, asked: bool = True
+) -> Listing:
     known = region or provider.settings.get("region") or UNKNOWN_REGION
-    scope = Scope(CLOUD, None, known, provider.key)
-    return Listing(resource_type, scope, gap=Gap(f"{scope} {resource_type}", reason))
+    scope = Scope(CLOUD, settings_of.wanted_account(provider.settings), known, provider.key)
+    return Listing(resource_type, scope, gap=Gap(f"{scope} {resource_type}", reason), asked=asked)

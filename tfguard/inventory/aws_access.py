@@ -18,11 +18,23 @@ from botocore.credentials import (
     CredentialResolver,
     DeferredRefreshableCredentials,
 )
-from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, ReadTimeoutError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    HTTPClientError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ReadTimeoutError,
+    SSOError,
+    TokenRetrievalError,
+)
 from botocore.parsers import ResponseParserError
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
+from tfguard.inventory import aws_answers
 from tfguard.inventory import aws_settings as settings_of
+from tfguard.inventory.aws_answers import UnreadableAnswerError
 
 Client = Any
 """A client of botocore, which makes its methods at run time."""
@@ -53,8 +65,20 @@ _ACCOUNT_FAILURE_KEPT_SECONDS = 30.0
 _CONNECTIONS = 16
 
 
-class UnreadableAnswerError(ValueError):
-    """An answer that came with a good status, but is not what the service answers."""
+_NO_CREDENTIALS = (
+    NoCredentialsError,
+    PartialCredentialsError,
+    CredentialRetrievalError,
+    SSOError,
+    TokenRetrievalError,
+)
+_BAD_CREDENTIALS = (
+    "ExpiredToken",
+    "ExpiredTokenException",
+    "InvalidClientTokenId",
+    "UnrecognizedClientException",
+    "SignatureDoesNotMatch",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +99,12 @@ def refusal(error: Exception, operation: str) -> str:
 def answered(error: Exception) -> bool:
     """Whether the service itself refused the call, rather than that nobody answered."""
     return isinstance(error, ClientError)
+
+
+def nobody_can_be_asked(error: Exception) -> bool:
+    """Whether no call at all can be made with these credentials: there are none, or none that are any good."""
+    no_role = isinstance(error, ClientError) and error.operation_name.startswith("AssumeRole")
+    return no_role or isinstance(error, _NO_CREDENTIALS) or _code(error) in _BAD_CREDENTIALS
 
 
 def is_not_found(error: Exception) -> bool:
@@ -103,11 +133,15 @@ class AwsAccess:
     def region(self) -> str | None:
         """The region as the provider itself works it out: settings, environment, profile."""
         named = self._settings.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-        return named or self._session.get_config_variable("region") or None
+        if named:
+            return named
+        with self._lock:  # the SDK reads its files at the first question, and is not safe while it does
+            return self._session.get_config_variable("region") or None
 
     def partition(self, region: str) -> str:
         """The partition that a region belongs to. Raises an error of `CALL_ERRORS` for a region that is none."""
-        return str(self._session.get_partition_for_region(region))
+        with self._lock:
+            return str(self._session.get_partition_for_region(region))
 
     def client(self, service: str, region: str, attempts: int = _ATTEMPTS) -> Client:
         """The client of a service in a region, which makes so many attempts at each call.
@@ -169,6 +203,7 @@ class AwsAccess:
         )
         service_id = client.meta.service_model.service_id.hyphenize()
         client.meta.events.register_first(f"needs-retry.{service_id}", _give_up_on_silence)
+        aws_answers.register(client)
         return client
 
     def _new_session(self, loader: object | None) -> Any:
@@ -208,13 +243,22 @@ class AwsAccess:
             "ExternalId": self._settings.get("assume_role.external_id"),
             "Policy": self._settings.get("assume_role.policy"),
         }
-        fetcher = AssumeRoleCredentialFetcher(
-            client_creator=lambda _service, **credentials: self._sts_for_role(base, credentials),
-            source_credentials=base.get_credentials(),
-            role_arn=role,
-            extra_args={name: value for name, value in extra.items() if value},
-        )
-        return DeferredRefreshableCredentials(method="assume-role", refresh_using=fetcher.fetch_credentials)
+        given = {name: value for name, value in extra.items() if value}
+
+        def fetch() -> dict[str, Any]:
+            with self._lock:
+                source = base.get_credentials()
+            if source is None:  # which the SDK takes for granted
+                raise NoCredentialsError
+            fetcher = AssumeRoleCredentialFetcher(
+                client_creator=lambda _service, **credentials: self._sts_for_role(base, credentials),
+                source_credentials=source,
+                role_arn=role,
+                extra_args=given,
+            )
+            return dict(fetcher.fetch_credentials())
+
+        return DeferredRefreshableCredentials(method="assume-role", refresh_using=fetch)
 
     def _sts_for_role(self, base: Any, credentials: Mapping[str, str]) -> Client:
         return self._sts(base, self.region() or settings_of.GLOBAL_REGIONS["aws"], **credentials)

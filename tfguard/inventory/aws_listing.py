@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Event
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import DetailCall, EachCall, ListCall, PerParent, ResourceType
 from tfguard.inventory import aws_settings as settings_of
 from tfguard.inventory.aws_access import (
@@ -15,13 +15,14 @@ from tfguard.inventory.aws_access import (
     AwsAccess,
     AwsAccesses,
     Client,
-    UnreadableAnswerError,
     answered,
     is_not_found,
+    nobody_can_be_asked,
     refusal,
 )
+from tfguard.inventory.aws_answers import UnreadableAnswerError, says_more
 from tfguard.inventory.items import as_parent, fill, holds, look_up, placeholders, to_object, with_detail
-from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Gap, Listing, Scope
+from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Detail, Gap, Listing, Scope
 from tfguard.model.plan import ProviderConfig
 
 _PARALLEL_CALLS = 8
@@ -88,13 +89,12 @@ class AwsLister:
         try:
             place = self._place(entry, provider, region)
         except _NoPlaceError as problem:
-            return Listing(entry.type, problem.scope, gap=_gap(entry, problem.scope, problem.reason))
+            return Listing(entry.type, problem.scope, gap=_gap(entry, problem.scope, problem.reason), asked=False)
         parents: Listing | None = None
         if entry.list and entry.list.per:
             parent = self._catalog.get(entry.list.per.type)
             parents = self._list(parent, provider, region, done) if parent else None
-        items, failure = _list_items(entry, place, parents)
-        return _listing(entry, place, items, failure)
+        return _listing(entry, place, parents)
 
     def place(self, entry: ResourceType, provider: ProviderConfig, region: str | None) -> Scope | None:
         """Where `list` would look; None where that cannot be told."""
@@ -103,23 +103,26 @@ class AwsLister:
         except _NoPlaceError:
             return None
 
-    def detail(
-        self, entry: ResourceType, found: CloudObject, provider: ProviderConfig, region: str | None
-    ) -> CloudObject:
-        """The object with what its detail calls add. A call that is refused adds nothing."""
+    def detail(self, entry: ResourceType, found: CloudObject, provider: ProviderConfig, region: str | None) -> Detail:
+        """The object with what its detail calls add. One that is refused adds nothing, and is a gap."""
+        if not any(_adds_something(call, found) for call in entry.details):
+            return Detail(found)
         try:
             place = self._place(entry, provider, region)
-        except _NoPlaceError:
-            return found
+        except _NoPlaceError as problem:
+            return Detail(found, _gap(entry, problem.scope, problem.reason))
         if place.scope.account != found.account:
-            return found
+            reason = f"the credentials are those of account {place.scope.account} now"
+            return Detail(found, _gap(entry, replace(place.scope, account=found.account), reason))
+        failures: list[str] = []
         for call in entry.details:
             if _adds_something(call, found):
-                found = _asked(entry, found, call, place)
-        return found
+                found = _asked(entry, found, call, place, failures)
+        return Detail(found, _gap(entry, place.scope, "; ".join(dict.fromkeys(failures))))
 
     def _place(self, entry: ResourceType, provider: ProviderConfig, region: str | None) -> _Place:
-        scope = Scope(entry.cloud, None, region or provider.settings.get("region") or UNKNOWN_REGION, provider.key)
+        near = "global" if entry.is_global else region or provider.settings.get("region") or UNKNOWN_REGION
+        scope = Scope(entry.cloud, settings_of.wanted_account(provider.settings), near, provider.key)
         try:
             return _find_place(entry, provider, self._accesses.of(provider.settings), region)
         except CALL_ERRORS as error:
@@ -129,22 +132,30 @@ class AwsLister:
 def _find_place(entry: ResourceType, provider: ProviderConfig, access: AwsAccess, region: str | None) -> _Place:
     near = region or access.region() or (settings_of.GLOBAL_REGIONS["aws"] if entry.is_global else None)
     if near is None:
-        nowhere = Scope(entry.cloud, None, UNKNOWN_REGION, provider.key)
+        nowhere = Scope(entry.cloud, settings_of.wanted_account(provider.settings), UNKNOWN_REGION, provider.key)
         raise _NoPlaceError(nowhere, settings_of.no_region(provider.key))
     partition = access.partition(near)
     called = settings_of.GLOBAL_REGIONS.get(partition, near) if entry.is_global else near
     unowned = Scope(entry.cloud, None, "global" if entry.is_global else near, provider.key)
+    # Whose objects they are not, nobody may see; the gap is where they should have been looked for.
+    guarded = settings_of.names_accounts(provider.settings)
+    wanted = replace(unowned, account=settings_of.wanted_account(provider.settings))
     client = access.client(entry.service, called)
     if not access.asks_for_account():
+        if guarded:
+            raise _NoPlaceError(wanted, "which account it is may not be asked for (skip_requesting_account_id)")
         return _Place(client, unowned, partition)
     try:
         caller = access.caller(near)
     except CALL_ERRORS as error:
-        return _Place(client, unowned, partition, doubt=refusal(error, "GetCallerIdentity"))
-    scope = Scope(entry.cloud, caller.account, unowned.region, provider.key)
+        doubt = refusal(error, "GetCallerIdentity")
+        if guarded or nobody_can_be_asked(error):
+            raise _NoPlaceError(wanted, doubt) from error
+        return _Place(client, unowned, partition, doubt=doubt)
+    scope = replace(unowned, account=caller.account)
     wrong = settings_of.account_is_wrong(provider.settings, caller.account)
     if wrong:
-        raise _NoPlaceError(scope, wrong)
+        raise _NoPlaceError(wanted, wrong)
     return _Place(client, scope, caller.partition)
 
 
@@ -152,12 +163,17 @@ def _gap(entry: ResourceType, scope: Scope, failure: str) -> Gap | None:
     return Gap(f"{scope} {entry.type}", failure) if failure else None
 
 
-def _listing(entry: ResourceType, place: _Place, items: Sequence[_Item], failure: str | None) -> Listing:
-    """The objects that the items describe. What has no id is something all the same: a gap."""
+def _listing(entry: ResourceType, place: _Place, parents: Listing | None) -> Listing:
+    """The objects that exist. Of what was answered only they are kept, page by page: there may be many.
+
+    What has no id is something all the same: a gap.
+    """
     objects: list[CloudObject] = []
     soft_deleted: list[CloudObject] = []
-    nameless = 0
-    for item in items:
+    failures = [place.doubt] if place.doubt else []
+    items = nameless = 0
+    for item in _items(entry, place, parents, failures):
+        items += 1
         waits = bool(entry.soft_deleted) and holds(entry.soft_deleted or "", item.found)
         if not waits and entry.gone and holds(entry.gone, item.found):
             continue
@@ -168,60 +184,71 @@ def _listing(entry: ResourceType, place: _Place, items: Sequence[_Item], failure
             nameless += 1
         else:
             (soft_deleted if waits else objects).append(one)
-    unnamed = f"{nameless} of {len(items)} objects came without an id" if nameless else None
-    failures = "; ".join(dict.fromkeys(reason for reason in (place.doubt, failure, unnamed) if reason))
-    return Listing(entry.type, place.scope, tuple(objects), _gap(entry, place.scope, failures), tuple(soft_deleted))
+    if nameless:
+        failures.append(f"{nameless} of {items} objects came without an id")
+    gap = _gap(entry, place.scope, "; ".join(dict.fromkeys(failures)))
+    return Listing(entry.type, place.scope, tuple(objects), gap, tuple(soft_deleted))
 
 
 def _object(entry: ResourceType, item: _Item, place: _Place) -> CloudObject | None:
     return to_object(entry, item.found, place.scope, place.partition, item.parent)
 
 
-def _list_items(entry: ResourceType, place: _Place, parents: Listing | None) -> tuple[list[_Item], str | None]:
-    """The items of all pages, and why they are not all; what was seen before a page failed is kept."""
+def _items(entry: ResourceType, place: _Place, parents: Listing | None, failures: list[str]) -> Iterator[_Item]:
+    """The items of all pages as they come, until one fails; `failures` gets why they are not all."""
     call = entry.list
     if call is None:
-        return [], "no call lists this type"
-    if call.per:
-        items, failure = _items_per_parent(call, call.per, place, parents)
-    else:
-        items, failure = _all_items(call, call.arguments, place)
-        for more in (also for also in call.also if also.region == place.scope.region):
-            further, problem = _all_items(call, {**call.arguments, **more.arguments}, place)
-            items, failure = [*items, *further], failure or problem
+        failures.append("no call lists this type")
+        return
+    pages = (
+        _pages_per_parent(call, call.per, place, parents, failures) if call.per else _all_pages(call, place, failures)
+    )
     if call.each is None:
-        return items, failure
-    described, unclear = _describe_each(entry, call.each, items, place)
-    return described, failure or unclear
-
-
-def _all_items(call: ListCall, arguments: Mapping[str, object], place: _Place) -> tuple[list[_Item], str | None]:
-    items: list[_Item] = []
-    where = {"partition": place.partition, "account": place.scope.account, "region": place.scope.region}
-    try:
-        filled = fill(dict(arguments), {name: value for name, value in where.items() if value is not None})
-        for page in _pages(call, _as_arguments(filled), place.client):
-            items.extend(_Item(found, _NO_PARENT) for found in _items_in(call, page))
-    except KeyError as error:
-        return items, f"no {error.args[0]} for {_api_name(place.client, call.operation)}"
-    except CALL_ERRORS as error:
-        return items, refusal(error, _api_name(place.client, call.operation))
-    return items, None
-
-
-def _items_per_parent(
-    call: ListCall, per: PerParent, place: _Place, parents: Listing | None
-) -> tuple[list[_Item], str | None]:
-    """The items of every parent. An incomplete list of the parents makes this one incomplete too."""
-    if parents is None:
-        return [], f"{per.type} is not listed"
-    asked = [found for found in parents.objects if not (per.only_own and found.ignored_because)]
+        for page in pages:
+            yield from page
+        return
+    describer, asked = _Describer(entry, call.each, place), 0
     with ThreadPoolExecutor(_PARALLEL_CALLS) as pool:
-        answers = list(pool.map(_ParentAsker(call, per, place), asked))
-    failures = [failure for _, failure in answers if failure]
-    reasons = [f"{failures[0]} ({len(failures)} of {len(asked)} {per.type})"] if failures else []
-    reasons.extend([f"{per.type}: {parents.gap.reason}"] if parents.gap else [])
-    return [item for items, _ in answers for item in items], "; ".join(reasons) or None
+        for page in pages:
+            asked += len(page)
+            yield from (item for item in pool.map(describer, page) if item is not None)
+    if describer.failures:
+        failures.append(f"{describer.failures[0]} ({len(describer.failures)} of {asked} objects)")
+
+
+def _all_pages(call: ListCall, place: _Place, failures: list[str]) -> Iterator[list[_Item]]:
+    """The pages of a list that is asked for once, and once more with other arguments where the entry says so."""
+    further = (more.arguments for more in call.also if more.region == place.scope.region)
+    where = {"partition": place.partition, "account": place.scope.account, "region": place.scope.region}
+    known = {name: value for name, value in where.items() if value is not None}
+    for more in ({}, *further):
+        try:
+            arguments = _as_arguments(fill({**call.arguments, **more}, known))
+            for page in _pages(call, arguments, place.client):
+                yield [_Item(found, _NO_PARENT) for found in _items_in(call, page)]
+        except KeyError as error:
+            failures.append(f"no {error.args[0]} for {_api_name(place.client, call.operation)}")
+        except CALL_ERRORS as error:
+            failures.append(refusal(error, _api_name(place.client, call.operation)))
+
+
+def _pages_per_parent(
+    call: ListCall, per: PerParent, place: _Place, parents: Listing | None, failures: list[str]
+) -> Iterator[list[_Item]]:
+    """The items of each parent. An incomplete list of the parents makes this one incomplete too."""
+    if parents is None:
+        failures.append(f"{per.type} is not listed")
+        return
+    asked = [found for found in parents.objects if not (per.only_own and found.ignored_because)]
+    refused: list[str] = []
+    with ThreadPoolExecutor(_PARALLEL_CALLS) as pool:
+        for items, failure in pool.map(_ParentAsker(call, per, place), asked):
+            refused += [failure] if failure else []
+            yield items
+    if refused:
+        failures.append(f"{refused[0]} ({len(refused)} of {len(asked)} {per.type})")
+    if parents.gap:
+        failures.append(f"{per.type}: {parents.gap.reason}")
 
 
 class _ParentAsker:
@@ -260,14 +287,17 @@ def _pages(call: ListCall, arguments: Mapping[str, object], client: Client) -> I
         pages = client.get_paginator(call.operation).paginate(**arguments, PaginationConfig=size)
     else:
         pages = _pages_by_token(call, arguments, client)
-    seen: set[int] = set()
+    seen: set[str] = set()
+    page: object = None
     for number, page in enumerate(pages):
         # The SDK notices a token that comes twice in a row, and none that comes back later.
-        content = hash(repr(page) if not isinstance(page, dict) else repr(_without_metadata(page)))
-        if content in seen or number >= _MOST_PAGES:
+        end = _end_of(call, page)
+        if end in seen or number >= _MOST_PAGES:
             raise UnreadableAnswerError(f"{call.operation} has pages without an end")
-        seen.add(content)
+        seen.add(end)
         yield page
+    if says_more(page, followed=bool(call.token) or client.can_paginate(call.operation)):
+        raise UnreadableAnswerError(f"{call.operation} tells of more pages, and not where they are")
 
 
 def _pages_by_token(call: ListCall, arguments: Mapping[str, object], client: Client) -> Iterator[object]:
@@ -280,8 +310,17 @@ def _pages_by_token(call: ListCall, arguments: Mapping[str, object], client: Cli
         yield page
 
 
-def _without_metadata(page: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in page.items() if name != "ResponseMetadata"}
+def _end_of(call: ListCall, page: object) -> str:
+    """What is nowhere else in the list: the token that leads on, wherever the answer has it, and the last item."""
+    items = look_up(call.result.partition("[]")[0], page)
+    last = items[-1] if isinstance(items, list) and items else None
+    return repr((_without_lists(page), last))
+
+
+def _without_lists(answer: object) -> object:
+    if not isinstance(answer, dict):
+        return None if isinstance(answer, list) else answer
+    return {name: _without_lists(value) for name, value in answer.items() if name != "ResponseMetadata"}
 
 
 def _items_in(call: ListCall, page: object) -> list[object]:
@@ -324,6 +363,8 @@ class _Describer:
 
     def __call__(self, item: _Item) -> _Item | None:
         """The item with what its own call tells; as it was when that failed; None when it is gone by now."""
+        if isinstance(item.found, str):
+            item = replace(item, found={"Item": item.found})
         bare = _object(self._entry, item, self._place)
         if bare is None:
             return item  # without an id nobody can ask about it; `_listing` tells that it is there
@@ -346,29 +387,26 @@ class _Describer:
         return item
 
 
-def _describe_each(
-    entry: ResourceType, call: EachCall, items: list[_Item], place: _Place
-) -> tuple[list[_Item], str | None]:
-    describer = _Describer(entry, call, place)
-    items = [replace(item, found={"Item": item.found}) if isinstance(item.found, str) else item for item in items]
-    with ThreadPoolExecutor(_PARALLEL_CALLS) as pool:
-        described = [item for item in pool.map(describer, items) if item is not None]
-    failures = describer.failures
-    return described, f"{failures[0]} ({len(failures)} of {len(items)} objects)" if failures else None
-
-
 def _merged(item: object, more: object) -> object:
     if not isinstance(item, dict) or not isinstance(more, dict):
         raise UnreadableAnswerError("an answer about one item, without the item")
     return {**item, **more}
 
 
-def _asked(entry: ResourceType, found: CloudObject, call: DetailCall, place: _Place) -> CloudObject:
+def _asked(
+    entry: ResourceType, found: CloudObject, call: DetailCall, place: _Place, failures: list[str]
+) -> CloudObject:
+    """The object with what one call adds; `failures` gets why that is nothing. That there is none is an answer."""
     try:
         answer = _call(place, call.operation, call.arguments, found)
-    except (*CALL_ERRORS, KeyError):  # KeyError: a template names what this object does not have
-        return found
-    return with_detail(entry, found, call, answer)
+    except KeyError as error:  # a template names what this object does not have
+        failures.append(f"no {error.args[0]} for {_api_name(place.client, call.operation)}")
+    except CALL_ERRORS as error:
+        if not is_not_found(error):
+            failures.append(refusal(error, _api_name(place.client, call.operation)))
+    else:
+        return with_detail(entry, found, call, answer)
+    return found
 
 
 def _adds_something(call: DetailCall, found: CloudObject) -> bool:

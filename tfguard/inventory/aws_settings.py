@@ -68,8 +68,20 @@ def account_is_wrong(settings: Mapping[str, str], account: str) -> str | None:
     """Why the credentials are not those that the provider block wants; None when they are."""
     allowed, forbidden = values(settings, "allowed_account_ids"), values(settings, "forbidden_account_ids")
     if (allowed and account not in allowed) or account in forbidden:
-        return f"the credentials are those of account {account}, which the provider block does not allow"
+        wanted = f"and {' or '.join(allowed)} is wanted" if allowed else "which forbidden_account_ids names"
+        return f"the credentials are those of account {account}, {wanted}"
     return None
+
+
+def names_accounts(settings: Mapping[str, str]) -> bool:
+    """Whether the settings say which accounts it may be: then it has to be known which it is."""
+    return bool(values(settings, "allowed_account_ids") or values(settings, "forbidden_account_ids"))
+
+
+def wanted_account(settings: Mapping[str, str]) -> str | None:
+    """The account that it has to be, where the settings allow no other."""
+    allowed = values(settings, "allowed_account_ids")
+    return allowed[0] if len(allowed) == 1 else None
 
 
 def values(settings: Mapping[str, str], name: str) -> tuple[str, ...]:

@@ -14,9 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
+from tfguard.catalog.permissions import api_name
 from tfguard.inventory import aws_settings as settings_of
-from tfguard.inventory.aws_access import CALL_ERRORS, AwsAccesses, Client, refusal
+from tfguard.inventory.aws_access import CALL_ERRORS, AwsAccess, AwsAccesses, Client, refusal
 from tfguard.model.audit import AuditAnswer, Creation
 from tfguard.model.inventory import CloudObject
 from tfguard.model.plan import ProviderConfig
@@ -71,16 +72,17 @@ class CloudTrail:
         for found, provider in candidates:
             if found.cloud != "aws" or (found.created_at is not None and found.created_at < oldest):
                 continue
-            region = settings_of.GLOBAL_REGIONS["aws"] if found.region == "global" else found.region
-            place = places.get((found.account, region))
-            if place is None:
-                name = f"aws {found.account} {region}"
-                try:
-                    client = self._accesses.of(provider.settings).client("cloudtrail", region, attempts=1)
-                except CALL_ERRORS as error:
-                    notes[f"CloudTrail was not asked in {name}: {refusal(error, 'LookupEvents')}"] = None
-                    continue
-                place = places[found.account, region] = _Place(client, name)
+            try:
+                access = self._accesses.of(provider.settings)
+                region = _events_of_global_objects(access) if found.region == "global" else found.region
+                place = places.get((found.account, region))
+                if place is None:
+                    client = access.client("cloudtrail", region, attempts=1)
+                    place = places[found.account, region] = _Place(client, f"aws {found.account} {region}")
+            except CALL_ERRORS as error:
+                where = f"aws {found.account} {found.region}"
+                notes[f"CloudTrail was not asked in {where}: {refusal(error, 'LookupEvents')}"] = None
+                continue
             place.found.append(found)
         return list(places.values()), list(notes)
 
@@ -97,14 +99,17 @@ class CloudTrail:
         return answers, f"CloudTrail was not asked about {left} more objects in {place.name}" if left > 0 else None
 
     def _creation(self, place: _Place, found: CloudObject) -> Creation | None:
-        """The earliest call that made the object, under whichever of its names the log knows it."""
+        """The call that made the object, under whichever of its names the log knows it."""
         entry = self._catalog.get(found.type)
         creates = entry.create if entry else None
+        deletes = api_name(entry.delete.operation) if entry and entry.delete else None
+        seen: list[Mapping[str, object]] = []
         for name in dict.fromkeys(value for value in (found.id, found.name, found.import_id, found.arn) if value):
-            made = [event for event in self._events(place, name) if _is_creation(event, creates, found.created_at)]
-            if made:
-                return _read(min(made, key=_time))
-        return None
+            seen += [event for event in self._events(place, name) if _worked(event)]
+            if found.created_at is not None and (made := _nearest(seen, creates, found.created_at)):
+                return _read(made)
+        made = _last_life(seen, creates, deletes) if found.created_at is None else None
+        return _read(made) if made else None
 
     def _events(self, place: _Place, name: str) -> Iterator[Mapping[str, object]]:
         token: dict[str, str] = {}
@@ -122,15 +127,45 @@ class CloudTrail:
             token = {"NextToken": page["NextToken"]}
 
 
-def _is_creation(event: Mapping[str, object], creates: str | None, created_at: datetime | None) -> bool:
-    """Whether an event made something, at the time when the object is said to have come into being."""
+def _events_of_global_objects(access: AwsAccess) -> str:
+    """The region that has the events of what exists once in an account: each partition has its own."""
+    usual = settings_of.GLOBAL_REGIONS["aws"]
+    near = access.region() or usual
+    return settings_of.GLOBAL_REGIONS.get(access.partition(near), usual)
+
+
+def _worked(event: Mapping[str, object]) -> bool:
+    """Whether an event changed something, and says when."""
+    if event.get("ReadOnly") == "true" or not isinstance(event.get("EventTime"), datetime):
+        return False
+    return not _detail(event).get("errorCode")
+
+
+def _is_creation(event: Mapping[str, object], creates: str | None) -> bool:
     name = str(event.get("EventName", ""))
-    right = name == creates or (creates is None and _CREATES.match(name) is not None)
-    if not right or not isinstance(event.get("EventTime"), datetime):
-        return False
-    if event.get("ReadOnly") == "true" or _detail(event).get("errorCode"):
-        return False
-    return created_at is None or abs(_time(event) - created_at) <= _APART
+    return name == creates or (creates is None and _CREATES.match(name) is not None)
+
+
+def _nearest(
+    events: Sequence[Mapping[str, object]], creates: str | None, created_at: datetime
+) -> Mapping[str, object] | None:
+    """The call that made something when the object is said to have come into being."""
+    made = [event for event in events if _is_creation(event, creates) and abs(_time(event) - created_at) <= _APART]
+    return min(made, key=lambda event: abs(_time(event) - created_at), default=None)
+
+
+def _last_life(
+    events: Sequence[Mapping[str, object]], creates: str | None, deletes: str | None
+) -> Mapping[str, object] | None:
+    """The call that made what there is now: others of its name may have been made and deleted before.
+
+    The first one after the last deletion; without a deletion the last one, since not every log has all.
+    """
+    made = [event for event in events if _is_creation(event, creates)]
+    ends = [_time(event) for event in events if str(event.get("EventName", "")) == deletes]
+    if not ends:
+        return max(made, key=_time, default=None)
+    return min((event for event in made if _time(event) >= max(ends)), key=_time, default=None)
 
 
 def _read(event: Mapping[str, object]) -> Creation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Gap, Listing, Scope
+from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Detail, Gap, Listing, Scope
 from tfguard.model.plan import ProviderConfig
 from tfguard.ports import Inventory
 
@@ -47,10 +47,10 @@ class CombinedInventory:
         inventory = self._for(resource_type)
         return inventory.place(resource_type, provider, region) if inventory is not None else None
 
-    def detail(self, found: CloudObject, provider: ProviderConfig) -> CloudObject:
+    def detail(self, found: CloudObject, provider: ProviderConfig) -> Detail:
         """The object with what its inventory can add; unchanged when none covers the type."""
         inventory = self._for(found.type)
-        return inventory.detail(found, provider) if inventory is not None else found
+        return inventory.detail(found, provider) if inventory is not None else Detail(found)
 
     def _for(self, resource_type: str) -> Inventory | None:
         return next((inventory for inventory in self._inventories if inventory.covers(resource_type)), None)

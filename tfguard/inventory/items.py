@@ -14,8 +14,11 @@ from zlib import crc32
 import jmespath  # type: ignore[import-untyped]
 from jmespath import exceptions, functions
 
-from tfguard.catalog.types import JOINT, PLACEHOLDER, DetailCall, ResourceType
-from tfguard.model.inventory import CloudObject, MadeBy, Scope
+from tfguard.catalog.types import JOINT, PLACEHOLDER, DetailCall, ResourceType, TagRule
+from tfguard.model.inventory import ANY_VALUE, CloudObject, MadeBy, Scope
+
+_REST = "*"
+"""Ends the name of a tag of which what follows is meant, and not the value."""
 
 _MILLISECONDS = 1e11
 """Above it, a number of seconds since 1970 would be after the year 5000: it counts milliseconds."""
@@ -41,6 +44,10 @@ class _Functions(functions.Functions):  # type: ignore[misc]
     @functions.signature({"types": ["string"]})  # type: ignore[untyped-decorator]
     def _func_lower(self, text: str) -> str:
         return text.lower()
+
+    @functions.signature({"types": ["string"]}, {"types": ["string"]})  # type: ignore[untyped-decorator]
+    def _func_before_last(self, text: str, separator: str) -> str | None:
+        return text.rpartition(separator)[0] or None
 
     @functions.signature({"types": ["string"]}, {"types": ["string"]})  # type: ignore[untyped-decorator]
     def _func_after(self, text: str, start: str) -> str | None:
@@ -168,12 +175,37 @@ def with_detail(entry: ResourceType, found: CloudObject, call: DetailCall, answe
 
 
 def with_tags(entry: ResourceType, found: CloudObject, answered: object) -> CloudObject:
-    """The object with tags in whatever form they were answered, ignored if a tag tells that a service made it."""
+    """The object with tags in whatever form they were answered, and with what these tell of its maker."""
     tags = to_tags(answered)
     if not tags:
         return found
-    made_by = (reason for start, reason in entry.ignore_tags.items() if any(tag.startswith(start) for tag in tags))
-    return replace(found, tags=tags, ignored_because=found.ignored_because or next(made_by, None))
+    # An object also carries the tags that it puts on what it makes: nothing is its own maker.
+    rules = [
+        rule
+        for start, rule in entry.ignore_tags.items()
+        if rule.type != entry.type and any(tag.startswith(start) for tag in tags)
+    ]
+    because = next((rule.reason for rule in rules if rule.type is None), None)
+    makers = [
+        MadeBy(rule.type, rule.parent_attribute, _maker_in(tags, rule), rule.reason) for rule in rules if rule.type
+    ]
+    return replace(
+        found,
+        tags=tags,
+        ignored_because=found.ignored_because or because,
+        made_by=tuple(dict.fromkeys([*found.made_by, *makers])),
+    )
+
+
+def _maker_in(tags: Mapping[str, str], rule: TagRule) -> str:
+    """What names the maker, by the first of the rule's tags that is there."""
+    for name in rule.named_by:
+        if not name.endswith(_REST):
+            if value := tags.get(name):
+                return value
+        elif rest := next((tag.removeprefix(name[:-1]) for tag in tags if tag.startswith(name[:-1])), None):
+            return rest
+    return ANY_VALUE
 
 
 def to_tags(answered: object) -> Mapping[str, str]:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from tfguard.catalog.loader import Catalog, load_catalog
-from tfguard.catalog.types import ResourceType
+from tfguard.catalog.catalog import Catalog
+from tfguard.catalog.loader import load_catalog
+from tfguard.catalog.patterns import listable_types
 from tfguard.errors import UsageError
+from tfguard.inventory import aws_settings as settings_of
 from tfguard.inventory.aws import AwsInventory
 from tfguard.inventory.combined import CombinedInventory
 from tfguard.inventory.listers import DaskLister, ProcessLister, ThreadLister
 from tfguard.model.plan import ProviderConfig
 from tfguard.model.scan import Shard
 from tfguard.ports import Inventory, ShardLister
+
+if TYPE_CHECKING:
+    from botocore.session import Session
 
 THREADS = "threads"
 PROCESSES = "processes"
@@ -29,14 +35,16 @@ def shards_for(
     `provider` says as whom to ask; its own region does not count. `patterns` are patterns of Terraform types, other
     names of a type included. The largest come first, so that none is left over at the end. Raises `UsageError` for a
     pattern that matches no type that can be listed, for a region that the SDK does not know (unless the settings or the
-    environment name an endpoint, which may know it), and where there is no region.
+    environment name an endpoint for every service that is asked there, which may know it), and for no region at all.
     """
     cloud = provider.source.rpartition("/")[2]
     if not regions:
         raise UsageError("no region is known to scan", "name one with --region, or in scan.aws.regions of tfguard.yaml")
-    _check_regions(provider, regions)
+    chosen = listable_types(catalog, patterns, cloud)
+    asked = {entry.service: catalog.endpoint_names(entry.service) for entry in chosen if not entry.is_global}
+    _check_regions(provider, regions, asked or {"sts": ("sts",)})
     by_place: dict[tuple[str, str | None], list[str]] = {}
-    for entry in _chosen(catalog, cloud, patterns):
+    for entry in chosen:
         for region in (None,) if entry.is_global else dict.fromkeys(regions):
             by_place.setdefault((entry.service, region), []).append(entry.type)
     shards = [
@@ -59,6 +67,8 @@ def lister_for(
     if executor == PROCESSES:
         return ProcessLister(aws_inventory, stop, workers)
     if executor.startswith(DASK) and executor != DASK:
+        if not _is_address(executor.removeprefix(DASK)):
+            raise UsageError(f"{executor} names no scheduler", f"write {DASK}HOST:PORT, such as {DASK}localhost:8786")
         if find_spec("distributed") is None:
             raise UsageError("Dask is not installed", "pip install 'tfguard[dask]'")
         return DaskLister(executor.removeprefix(DASK), aws_inventory, stop)
@@ -67,22 +77,14 @@ def lister_for(
     )
 
 
+def _is_address(text: str) -> bool:
+    host, _, port = text.rpartition(":")
+    return bool(host) and "/" not in host and port.isdecimal() and port.isascii() and 0 < int(port[:6]) < 1 << 16
+
+
 def aws_inventory() -> Inventory:
     """The inventory as a worker makes it for itself."""
     return CombinedInventory([AwsInventory(load_catalog())])
-
-
-def _chosen(catalog: Catalog, cloud: str, patterns: Sequence[str]) -> list[ResourceType]:
-    listable = [entry for entry in catalog if entry.cloud == cloud and entry.list is not None]
-    chosen: set[str] = set()
-    for pattern in patterns:
-        matched = {entry.type for entry in catalog.matching(pattern)} & {entry.type for entry in listable}
-        if not matched:
-            raise UsageError(
-                f"the pattern {pattern} matches no type that can be listed", "see `tfguard catalog list` for the types"
-            )
-        chosen |= matched
-    return [entry for entry in listable if entry.type in chosen]
 
 
 def _in_region(provider: ProviderConfig, region: str) -> ProviderConfig:
@@ -90,9 +92,11 @@ def _in_region(provider: ProviderConfig, region: str) -> ProviderConfig:
     return ProviderConfig(provider.key, provider.source, settings, provider.unresolved - {"region"})
 
 
-def _check_regions(provider: ProviderConfig, regions: Sequence[str]) -> None:
-    if _has_endpoint(provider):
-        return
+def _check_regions(provider: ProviderConfig, regions: Sequence[str], services: Mapping[str, Sequence[str]]) -> None:
+    """`services` are those that are asked by region, with what a provider block's `endpoints` may call each.
+
+    An endpoint may know a region that is newer than the SDK, but none that is made of other words.
+    """
     from botocore.session import Session  # slow to import, and not needed for a listing from a file
 
     session = Session()
@@ -101,11 +105,24 @@ def _check_regions(provider: ProviderConfig, regions: Sequence[str]) -> None:
         for partition in session.get_available_partitions()
         for region in session.get_available_regions("ec2", partition)
     }
+    if not known:
+        return
+    words = {region.rstrip("0123456789") for region in known}
+    own_endpoint = provider.settings.get("endpoint_url") or os.environ.get("AWS_ENDPOINT_URL")
     for region in regions:
-        if known and region not in known:
-            raise UsageError(f"{region} is no region of AWS", "correct --region, or scan.aws.regions of tfguard.yaml")
+        may_be = own_endpoint or all(_has_endpoint(session, provider, *one) for one in services.items())
+        if region not in known and not (may_be and region.rstrip("0123456789") in words and region[-1:].isdigit()):
+            several = "name --region once for each" if "," in region else "correct --region"
+            raise UsageError(f"{_shown(region)} is no region of AWS", f"{several}, or scan.aws.regions of tfguard.yaml")
 
 
-def _has_endpoint(provider: ProviderConfig) -> bool:
-    own = any(name == "endpoint_url" or name.startswith("endpoints.") for name in provider.settings)
-    return own or any(name.startswith("AWS_ENDPOINT_URL") for name in os.environ)
+def _has_endpoint(session: Session, provider: ProviderConfig, service: str, names: Sequence[str]) -> bool:
+    """Whether an endpoint of the service's own is named, which may know a region that the SDK does not."""
+    if settings_of.endpoint(provider.settings, names):
+        return True
+    service_id: str = session.get_service_data(service)["metadata"]["serviceId"]
+    return bool(os.environ.get(f"AWS_ENDPOINT_URL_{service_id.replace(' ', '_').upper()}"))
+
+
+def _shown(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text) or '""'

@@ -109,7 +109,42 @@ def _spot_request(cloud: Cloud) -> Made:
     return made, ""
 
 
+def _fleet(cloud: Cloud) -> Made:
+    made = cloud.client("ec2").create_fleet(
+        LaunchTemplateConfigs=[
+            {
+                "LaunchTemplateSpecification": {
+                    "LaunchTemplateId": _launch_template(cloud, "of-fleet")[0],
+                    "Version": "1",
+                }
+            }
+        ],
+        TargetCapacitySpecification={"TotalTargetCapacity": 1, "DefaultTargetCapacityType": "spot"},
+        Type="maintain",
+        TagSpecifications=ec2_tags("fleet"),
+    )["FleetId"]
+    return made, ec2_arn("fleet", made)
+
+
+def _spot_fleet(cloud: Cloud) -> Made:
+    made = cloud.client("ec2").request_spot_fleet(
+        SpotFleetRequestConfig={
+            "IamFleetRole": "arn:aws:iam::123456789012:role/fleet",
+            "TargetCapacity": 1,
+            "AllocationStrategy": "lowestPrice",
+            "SpotPrice": "0.12",
+            "LaunchSpecifications": [
+                {"ImageId": IMAGE, "InstanceType": "t3.micro", "SubnetId": new_subnet(cloud), "SpotPrice": "0.13"}
+            ],
+            "TagSpecifications": ec2_tags("spot-fleet-request"),
+        }
+    )["SpotFleetRequestId"]
+    return made, ""
+
+
 CREATORS: dict[str, Creator] = {
+    "aws_ec2_fleet": _fleet,
+    "aws_spot_fleet_request": _spot_fleet,
     "aws_ebs_volume": _volume,
     "aws_ebs_snapshot": _snapshot,
     "aws_ami": _image,
@@ -123,6 +158,9 @@ CREATORS: dict[str, Creator] = {
 }
 
 LIMITS: dict[str, Limits] = {
+    "aws_dlm_lifecycle_policy": Limits(list="DLM is not simulated"),
+    "aws_ec2_fleet": Limits(created="the simulation does not tell it"),
+    "aws_spot_fleet_request": Limits(created="the simulation does not tell it"),
     "aws_ebs_snapshot": Limits(empty="the snapshots of the simulation's own images are listed as well"),
     "aws_ebs_volume": Limits(attributes={"snapshot_id": "it was made of no snapshot"}),
     "aws_placement_group": Limits(list="DescribePlacementGroups is not simulated"),

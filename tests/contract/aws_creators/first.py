@@ -134,5 +134,6 @@ CREATORS: dict[str, Creator] = {
 }
 
 LIMITS: dict[str, Limits] = {
+    "aws_db_instance": Limits(attributes={"vpc_id": "it was made without a subnet group"}),
     "aws_ssm_parameter": Limits(arn="DescribeParameters is answered without ARN"),
 }
