@@ -12,13 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfguard.engine.events import parse_line
-from tfguard.engine.importing import FILE, discard_leftover, import_blocks, read_probe
+from tfguard.engine.importing import (
+    FILE,
+    block_lines,
+    discard_leftover,
+    errors_in,
+    import_blocks,
+    read_probe,
+    troubles,
+)
 from tfguard.errors import InputError
 from tfguard.model.address import import_block
 from tfguard.model.event import EngineEvent
+from tfguard.model.importing import ImportTarget, ImportTrouble
 
 ADDRESS = 'aws_iam_role.app["a"]'
-PAIRS = [(ADDRESS, "app"), ("aws_vpc.main", "vpc-1")]
+TARGETS = [ImportTarget(ADDRESS, "app"), ImportTarget("aws_vpc.main", "vpc-1")]
 
 
 def read_hcl(literal: str) -> str:
@@ -78,48 +87,48 @@ def test_any_id_survives_the_block_and_never_leaves_its_quotes(import_id: str) -
 
 
 def test_the_blocks_are_there_while_open_and_readable_by_the_owner_alone(tmp_path: Path) -> None:
-    with import_blocks(tmp_path, PAIRS) as path:
+    with import_blocks(tmp_path, TARGETS) as path:
         assert path == tmp_path / FILE
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         text = path.read_text()
-        assert all(import_block(*pair) in text for pair in PAIRS)
+        assert all(import_block(one.address, one.import_id) in text for one in TARGETS)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_blocks_go_away_when_what_they_were_for_fails(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), import_blocks(tmp_path, PAIRS):
+    with pytest.raises(RuntimeError), import_blocks(tmp_path, TARGETS):
         raise RuntimeError
     assert list(tmp_path.iterdir()) == []
 
 
 def test_blocks_that_a_killed_import_left_are_replaced(tmp_path: Path) -> None:
-    with import_blocks(tmp_path, PAIRS) as path:
+    with import_blocks(tmp_path, TARGETS) as path:
         left = path.read_bytes()
     path.write_bytes(left.replace(f"process {os.getpid()}".encode(), b"process 4194305"))
-    with import_blocks(tmp_path, [("aws_vpc.other", "vpc-9")]) as again:
+    with import_blocks(tmp_path, [ImportTarget("aws_vpc.other", "vpc-9")]) as again:
         assert "aws_iam_role" not in again.read_text()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_blocks_of_an_import_that_still_runs_are_not_taken_away(tmp_path: Path) -> None:
-    with import_blocks(tmp_path, PAIRS) as path:
+    with import_blocks(tmp_path, TARGETS) as path:
         discard_leftover(tmp_path)
         assert path.exists()
-        with pytest.raises(InputError, match="File exists"), import_blocks(tmp_path, PAIRS):
+        with pytest.raises(InputError, match="File exists"), import_blocks(tmp_path, TARGETS):
             pytest.fail("it was opened")
 
 
 @pytest.mark.parametrize("content", ["# mine\n", "", "\xff\xfe"])
 def test_a_file_of_that_name_that_is_not_tfguards_is_never_touched(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_bytes(content.encode("latin-1"))
-    with pytest.raises(InputError, match="File exists"), import_blocks(tmp_path, PAIRS):
+    with pytest.raises(InputError, match="File exists"), import_blocks(tmp_path, TARGETS):
         pytest.fail("it was opened")
     assert (tmp_path / FILE).read_bytes() == content.encode("latin-1")
 
 
 def test_a_link_of_that_name_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / FILE).symlink_to(tmp_path / "target.tf")
-    with pytest.raises(InputError, match="cannot be written"), import_blocks(tmp_path, PAIRS):
+    with pytest.raises(InputError, match="cannot be written"), import_blocks(tmp_path, TARGETS):
         pytest.fail("it was opened")
     assert not (tmp_path / "target.tf").exists()
 
@@ -161,3 +170,49 @@ def test_only_an_import_or_the_one_message_tells_whether_an_object_exists(
     probe = read_probe(events, ADDRESS, "app")
     assert (probe.exists, probe.import_id) == (exists, "app")
     assert "app" in probe.detail
+
+
+def test_each_line_of_the_file_is_about_its_target(tmp_path: Path) -> None:
+    targets = [*TARGETS, ImportTarget("aws_vpc.eu", "vpc-2", drafted=True, provider="aws.eu")]
+    with import_blocks(tmp_path, targets, 'resource "aws_vpc" "eu" {}\n') as path:
+        lines = path.read_text().splitlines()
+    about = block_lines(targets)
+    assert {about[at] for at, line in enumerate(lines) if line.startswith("  to = aws_vpc.eu")} == {"aws_vpc.eu"}
+    assert lines[len(about)] == 'resource "aws_vpc" "eu" {}'
+    assert "  provider = aws.eu" in lines
+
+
+def diagnostic(summary: str, **more: object) -> EngineEvent:
+    """An error diagnostic with whatever else it has."""
+    told = {"severity": "error", "summary": summary, **more}
+    return parse_line(json.dumps({"type": "diagnostic", "diagnostic": told}).encode())
+
+
+@pytest.mark.parametrize(
+    ("event", "address"),
+    [
+        (diagnostic("AccessDenied", address=ADDRESS), ADDRESS),
+        (diagnostic("AccessDenied", address="data.aws_vpc.other"), None),
+        (diagnostic("no such", detail=f"import to {json.dumps(ADDRESS)}, the provider"), ADDRESS),
+        (diagnostic("no such", detail='import to "aws_vpc.main2", the provider'), None),
+        (diagnostic("bad block", range={"filename": FILE, "start": {"line": 7, "column": 1}}), "aws_vpc.main"),
+        (diagnostic("bad block", range={"filename": "main.tf", "start": {"line": 7, "column": 1}}), None),
+        (diagnostic("bad block", range={"filename": FILE, "start": {"line": 99, "column": 1}}), None),
+    ],
+)
+def test_an_error_is_about_the_target_that_it_names_or_stands_in(event: EngineEvent, address: str | None) -> None:
+    addresses = [target.address for target in TARGETS]
+    (trouble,) = troubles(errors_in([event]), addresses, block_lines(TARGETS))
+    assert (trouble.address, trouble.what) == (address, event.summary)
+
+
+def test_only_an_error_without_any_object_is_about_all_of_them() -> None:
+    told = [diagnostic("no value"), diagnostic("AccessDenied", address="data.aws_vpc.other")]
+    assert troubles(errors_in(told), [ADDRESS], ()) == (
+        ImportTrouble(None, "no value", general=True),
+        ImportTrouble(None, "AccessDenied"),
+    )
+
+
+def test_a_warning_is_no_trouble() -> None:
+    assert errors_in([diagnostic("x", severity="warning")]) == []

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tfguard.catalog.loader import Catalog, load_catalog
+from tfguard.catalog.catalog import Catalog
+from tfguard.catalog.loader import load_catalog
 from tfguard.engine.owned import mask_of_paths, owned_by
 from tfguard.engine.state import parse_any_state, parse_state
 from tfguard.model.state import OwnedObject

@@ -141,3 +141,37 @@ def test_an_object_whose_name_is_marked_and_not_known_yet_is_silent() -> None:
     assert (kept.silent, kept.withheld) == (True, ("name",))
     (kept,) = plan(change(["create"], after={}, after_unknown={"name": True})).changes
     assert (kept.silent, kept.withheld) == (False, ())
+
+
+def test_what_differs_is_told_by_name_and_nothing_is_no_difference() -> None:
+    before = {"name": "app", "tags": {"a": "1"}, "force": None, "block": [{"x": None}], "secret": "old", "arn": "arn:1"}
+    after = {"name": "new", "tags": {"a": "2"}, "force": False, "block": [{"x": 0}], "secret": "hunter2"}
+    found = plan(
+        change(
+            ["delete", "create"],
+            before=before,
+            after=after,
+            after_sensitive={"secret": True},
+            after_unknown={"arn": True, "tags": {}},
+            replace_paths=[["name"], ["block", 0, "x"], ["name"]],
+        )
+    )
+    assert found.changes[0].differs == ("name", "secret", "tags")
+    assert found.changes[0].forced_by == ("name", "block.x")
+    assert "hunter2" not in repr(found)
+
+
+@pytest.mark.parametrize(("given", "expected"), [(["policy"], ("policy",)), ([], ())])
+def test_an_argument_that_is_not_known_yet_may_differ(given: list[str], expected: tuple[str, ...]) -> None:
+    resource = {"address": "aws_iam_role.app", "expressions": {name: {"references": ["x"]} for name in given}}
+    found = plan(
+        change(["update"], before={"policy": "a"}, after={}, after_unknown={"policy": True}),
+        configuration={"root_module": {"resources": [resource]}},
+    )
+    # An `after` that is empty stands for an object that goes away.
+    assert found.changes[0].differs == ()
+    found = plan(
+        change(["update"], before={"policy": "a"}, after={"name": None}, after_unknown={"policy": True}),
+        configuration={"root_module": {"resources": [resource]}},
+    )
+    assert found.changes[0].differs == expected

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tfguard.catalog.loader import load_catalog
-from tfguard.engine.state import parse_state, provider_key, read_state_file
+from tfguard.engine.state import parse_any_state, parse_shown_state, parse_state, provider_key, read_state_file
 from tfguard.errors import EmptyStateError, InputError
 from tfguard.model.state import EMPTY_STATE
 
@@ -130,3 +131,61 @@ def test_an_id_that_is_marked_leaves_no_fingerprint() -> None:
         instance = {"attributes": attributes, "sensitive_attributes": [path]}
         found = parse_state(state(resource(instances=[instance])), "here", CATALOG)
         assert bool(found.instances[0].fingerprint) is kept
+
+
+ROLE = "arn:aws:iam::123456789012:role/r"
+NODES = "arn:aws:eks:eu-west-1:123456789012:nodegroup/c/n/1"
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes", "expected"),
+    [
+        ("aws_cloudwatch_log_metric_filter", {"region": "eu-west-1"}, ("", "eu-west-1")),  # as provider 6 writes it
+        ("aws_cloudwatch_log_metric_filter", {}, ("", "")),
+        ("aws_s3_bucket", {"region": "eu-west-1"}, ("", "")),  # a name of the whole account, wherever its data is
+        ("aws_eks_node_group", {"arn": NODES}, ("123456789012", "eu-west-1")),
+        ("aws_eks_node_group", {"arn": NODES, "region": "eu-west-2"}, ("123456789012", "eu-west-2")),
+        ("aws_config_configuration_recorder", {"role_arn": ROLE}, ("123456789012", "")),
+        ("aws_iam_role_policy_attachment", {"policy_arn": "arn:aws:iam::aws:policy/ReadOnlyAccess"}, ("", "")),
+        ("aws_cloudwatch_event_target", {"arn": NODES}, ("", "")),  # that of what it is sent to
+        ("unknown_type", {"region": "eu-west-1", "arn": NODES}, ("", "")),
+    ],
+)
+def test_where_an_instance_is_is_read_as_far_as_it_says(
+    kind: str, attributes: dict[str, str], expected: tuple[str, str]
+) -> None:
+    one = resource(type=kind, instances=[{"attributes": attributes}])
+    (found,) = parse_state(state(one), "here", CATALOG).instances
+    assert (found.account, found.region) == expected
+    marked = [[{"type": "get_attr", "value": name}] for name in attributes]
+    hidden = resource(type=kind, instances=[{"attributes": attributes, "sensitive_attributes": marked}])
+    (found,) = parse_state(state(hidden), "here", CATALOG).instances
+    assert (found.account, found.region) == ("", "")
+
+
+def test_what_the_engine_shows_of_a_state_tells_the_region_too() -> None:
+    values = {"log_group_name": "g", "name": "n", "region": "eu-west-1"}
+    kind = "aws_cloudwatch_log_metric_filter"
+    shown = {"address": f"{kind}.x", "mode": "managed", "type": kind, "name": "x", "values": values}
+    document = {"format_version": "1.0", "values": {"root_module": {"resources": [shown]}}}
+    (found,) = parse_shown_state(json.dumps(document), EMPTY_STATE, "here", CATALOG).instances
+    assert found.region == "eu-west-1"
+
+
+@pytest.mark.parametrize(
+    "doubled",
+    [
+        lambda text: text[:-1] + ', "resources": []}',
+        lambda text: text.replace('"name": "app", "provider"', '"name": "b", "name": "app", "provider"'),
+        lambda text: text.replace('"arn": "arn:app"', '"arn": "arn:b", "arn": "arn:app"'),
+        lambda text: text.replace('"version": 4', '"version": 4, "version": 3'),
+    ],
+    ids=["at the top", "in a resource", "in an instance", "version"],
+)
+def test_a_state_that_says_one_thing_twice_is_unreadable(doubled: Callable[[str], str]) -> None:
+    """The engine takes the last of the two, and what it had in the first is no stray."""
+    text = state(resource()).decode()
+    assert len(parse_state(text.encode(), "here", CATALOG).instances) == 1
+    for parse in (parse_state, parse_any_state):
+        with pytest.raises(InputError, match="a key is there twice"):
+            parse(doubled(text).encode(), "here", CATALOG)

@@ -129,6 +129,9 @@ def test_what_applies_reads_no_such_state(tmp_path: Path) -> None:
         (old_state(modules=[{"path": ["root"], "resources": {"aws_vpc.a": []}}]), "its resources is not"),
         (old_state(modules=[{"path": ["root"], "resources": {"aws_vpc.a": {"primary": 1}}}]), "its primary is not"),
         (old_state(modules=[{"path": ["root"], "resources": {"aws_vpc.a": {"deposed": 1}}}]), "its deposed is not"),
+        (old_state(modules=[{"path": ["root"]}]), "its resources is not"),
+        (old_state(modules=[{"path": ["root"], "resources": {"aws_vpc.a": {"primary": None}}}]), "its primary is not"),
+        (old_state(modules=[{"path": ["root"], "resources": {f"aws_vpc.a.{'9' * 5000}": {}}}]), "its name of a"),
     ],
 )
 def test_anything_else_is_an_error_that_names_it(document: object, why: str) -> None:

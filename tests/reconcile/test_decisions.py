@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from scene import ACCOUNT, AWS, END, START, baseline, role, step, vpc
 
+from tfguard.catalog.loader import load_catalog
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.engine import EngineInfo
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
@@ -26,11 +27,19 @@ from tfguard.model.operation import (
     Step,
 )
 from tfguard.model.plan import Action, Plan, PlannedChange
-from tfguard.reconcile.adoption import objections, updates
+from tfguard.reconcile.adoption import (
+    derived_address,
+    elsewhere,
+    objections,
+    own_import_id,
+    references_to,
+    updates,
+)
 from tfguard.reconcile.advice import next_actions
 from tfguard.reconcile.findings import coverage_of, findings_of, summary_of
 from tfguard.reconcile.marks import observe, with_finding
 
+CATALOG = load_catalog()
 ROLE, OTHER = "aws_iam_role.app", "aws_vpc.main"
 WANTED = {ROLE: "app"}
 
@@ -59,19 +68,19 @@ IMPORT = change(ROLE, Action.NOOP, importing="app")
     ],
 )
 def test_a_plan_that_imports_and_touches_nothing_else_may_be_applied(allowed: Plan) -> None:
-    assert objections(allowed, WANTED) == ()
+    assert objections(allowed, WANTED, WANTED) == ()
 
 
 @pytest.mark.parametrize("action", [action for action in Action if action not in (Action.NOOP, Action.READ)])
 def test_a_plan_that_touches_anything_else_may_not_be_applied(action: Action) -> None:
-    (line,) = objections(plan(IMPORT, change(OTHER, action)), WANTED)
-    assert (OTHER in line, action.value in line) == (True, True)
+    (one,) = objections(plan(IMPORT, change(OTHER, action)), WANTED, WANTED)
+    assert (one.address, OTHER in one.what, action.value in one.what) == (None, True, True)
 
 
 @pytest.mark.parametrize("action", [Action.CREATE, Action.DELETE, Action.REPLACE, Action.FORGET])
 def test_a_plan_that_would_delete_or_replace_what_is_adopted_may_not_be_applied(action: Action) -> None:
-    assert objections(plan(change(ROLE, action, importing="app")), WANTED)
-    assert objections(plan(IMPORT, change(ROLE, action, deposed="0a1b2c3d")), WANTED)
+    assert {one.address for one in objections(plan(change(ROLE, action, importing="app")), WANTED, WANTED)} == {ROLE}
+    assert objections(plan(IMPORT, change(ROLE, action, deposed="0a1b2c3d")), WANTED, WANTED)
 
 
 @pytest.mark.parametrize(
@@ -85,11 +94,82 @@ def test_a_plan_that_would_delete_or_replace_what_is_adopted_may_not_be_applied(
     ],
 )
 def test_a_plan_that_does_not_import_just_what_was_asked_for_may_not_be_applied(given: Plan, words: str) -> None:
-    assert any(words in line for line in objections(given, WANTED))
+    assert any(words in one.what for one in objections(given, WANTED, WANTED))
 
 
-def test_what_is_updated_in_place_is_told() -> None:
-    assert updates(plan(change(ROLE, Action.UPDATE, importing="app"), change(OTHER, Action.NOOP))) == (ROLE,)
+def test_what_is_updated_in_place_is_told_by_its_names() -> None:
+    told = change(ROLE, Action.UPDATE, importing="app", differs=("tags",))
+    assert updates(plan(told, change(OTHER, Action.NOOP))) == {ROLE: ("tags",)}
+
+
+def test_an_update_needs_a_word_and_one_that_only_fills_in_what_an_import_leaves_empty_needs_none() -> None:
+    told = change(ROLE, Action.UPDATE, importing="app", differs=("policy", "tags"))
+    (one,) = objections(plan(told), WANTED, ())
+    assert (one.address, one.what) == (ROLE, f"it would update {ROLE} in place: policy, tags")
+    assert objections(plan(replace(told, differs=())), WANTED, ()) == ()
+
+
+def test_a_replacement_is_told_with_what_forces_it() -> None:
+    told = change(ROLE, Action.REPLACE, importing="app", forced_by=("name",))
+    assert "as name differs" in objections(plan(told), WANTED, WANTED)[0].what
+
+
+def test_an_object_of_the_same_id_in_another_region_is_not_the_wanted_one() -> None:
+    arn = "arn:aws:sqs:us-east-1:123456789012:jobs"
+    seen = change("aws_sqs_queue.jobs", Action.NOOP, importing="jobs", before={"arn": arn})
+    known = CloudObject("aws", "123456789012", "us-east-1", "aws_sqs_queue", "jobs", "jobs")
+    assert elsewhere(plan(seen), {"aws_sqs_queue.jobs": known}, CATALOG) == ()
+    for other in (replace(known, region="eu-west-1"), replace(known, account="999999999999")):
+        (one,) = elsewhere(plan(seen), {"aws_sqs_queue.jobs": other}, CATALOG)
+        assert one.address == "aws_sqs_queue.jobs"
+
+
+@pytest.mark.parametrize(
+    ("desired", "expected"),
+    [
+        ({"zone_id": "Z1", "name": "www", "type": "A"}, "Z1_www_A"),
+        ({"zone_id": "Z1", "name": "www", "type": "A", "set_identifier": "blue"}, "Z1_www_A_blue"),
+        ({"zone_id": "Z1", "type": "A"}, None),
+    ],
+)
+def test_an_import_id_is_made_of_the_configurations_own_values_or_not_at_all(
+    desired: dict[str, str], expected: str | None
+) -> None:
+    assert own_import_id(CATALOG.types["aws_route53_record"], desired) == expected
+    assert own_import_id(CATALOG.types["aws_vpc"], desired) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "taken", "expected"),
+    [
+        ("jobs", (), "aws_sqs_queue.jobs"),
+        ("jobs", ("aws_sqs_queue.jobs", "aws_sqs_queue.jobs_2"), "aws_sqs_queue.jobs_3"),
+        ("/app/My-Logs", (), "aws_sqs_queue.my_logs"),
+        ("4711", (), "aws_sqs_queue.this_4711"),
+        ("été/", (), "aws_sqs_queue.this"),
+    ],
+)
+def test_an_address_is_derived_from_a_name_and_never_one_that_is_taken(
+    name: str, taken: tuple[str, ...], expected: str
+) -> None:
+    found = CloudObject("aws", None, "us-east-1", "aws_sqs_queue", "id", "id", name=name)
+    assert derived_address(found, taken) == expected
+
+
+def test_a_value_is_referred_to_where_one_object_alone_has_it() -> None:
+    held = [
+        ("aws_vpc.main", {"id": "vpc-1", "arn": "arn:vpc-1"}),
+        ("aws_vpc.twin[0]", {"id": "vpc-2"}),
+        ("aws_vpc.twin[1]", {"id": "vpc-2"}),
+        ("module.net.aws_vpc.far", {"id": "vpc-3"}),
+        ("aws_iam_role.app", {"name": "app", "id": "abc"}),
+        ("aws_kms_key.k", {"key_id": "1234-5678", "id": "1234-5678"}),
+    ]
+    assert references_to(held) == {
+        "vpc-1": "aws_vpc.main.id",
+        "arn:vpc-1": "aws_vpc.main.arn",
+        "1234-5678": "aws_kms_key.k.id",
+    }
 
 
 # --- operations ---
@@ -187,13 +267,13 @@ def test_the_next_command_names_the_state_that_this_one_named(argv: tuple[str, .
 @pytest.mark.parametrize(
     ("outcome", "verdict", "actions"),
     [
-        (Outcome.ORPHANED, Verdict.ORPHANED, ("import",)),
-        (Outcome.DUPLICATED, Verdict.DUPLICATED, ()),
+        (Outcome.ORPHANED, Verdict.ORPHANED, ("import", "retain", "destroy")),
+        (Outcome.DUPLICATED, Verdict.DUPLICATED, ("retain", "destroy")),
         (Outcome.UNKNOWN, Verdict.UNKNOWN, ()),
     ],
 )
 def test_each_stray_object_is_a_finding(outcome: Outcome, verdict: Verdict, actions: tuple[str, ...]) -> None:
-    (finding,) = findings_of([operation(left(ROLE, outcome, IN_STATE, ORPHAN))], [])
+    (finding,) = findings_of([operation(left(ROLE, outcome, IN_STATE, ORPHAN))], [], END)
     assert (finding.id, finding.verdict, finding.address, finding.actions) == (ID, verdict, ROLE, actions)
     assert finding.id == role().finding_id
     assert finding.object is not None
@@ -203,36 +283,37 @@ def test_each_stray_object_is_a_finding(outcome: Outcome, verdict: Verdict, acti
 
 @pytest.mark.parametrize("outcome", [Outcome.RECORDED, Outcome.TAINTED, Outcome.ABSENT, None])
 def test_a_step_that_is_settled_leaves_no_finding(outcome: Outcome | None) -> None:
-    assert findings_of([operation(replace(ORPHANED, outcome=outcome))], []) == ()
+    assert findings_of([operation(replace(ORPHANED, outcome=outcome))], [], END) == ()
 
 
 def test_an_older_object_that_the_run_did_not_make_is_no_finding() -> None:
     older = observe(role(), in_state=False, confidence=Confidence.CERTAIN)
-    assert findings_of([operation(left(ROLE, Outcome.UNKNOWN, older))], []) == ()
+    assert findings_of([operation(left(ROLE, Outcome.UNKNOWN, older))], [], END) == ()
 
 
 def test_an_object_of_several_addresses_is_one_finding_that_chooses_none() -> None:
     addresses = ("aws_vpc.main[0]", "aws_vpc.main[1]")
     steps = [left(address, Outcome.ORPHANED, stray(vpc("vpc-1"), *addresses)) for address in addresses]
-    (finding,) = findings_of([operation(*steps)], [])
+    (finding,) = findings_of([operation(*steps)], [], END)
     assert (finding.address, finding.addresses) == (None, addresses)
 
 
 def test_a_decided_finding_carries_its_decision_and_is_not_counted() -> None:
     decision = Disposition(ID or "", DispositionKind.RETAIN, END, "me@host", "needed", "01B")
-    found = findings_of([operation(ORPHANED, left(OTHER, Outcome.DUPLICATED, stray(vpc("vpc-1"), OTHER)))], [decision])
+    both = operation(ORPHANED, left(OTHER, Outcome.DUPLICATED, stray(vpc("vpc-1"), OTHER)))
+    found = findings_of([both], [decision], END)
     assert [finding.disposition for finding in found] == [decision, None]
     assert found[0].actions == ()
     assert summary_of(found) == {"duplicated": 1}
 
 
 def test_an_object_that_two_operations_saw_is_one_finding_of_the_newer() -> None:
-    (finding,) = findings_of([operation(ORPHANED), operation(ORPHANED, id_="01B")], [])
+    (finding,) = findings_of([operation(ORPHANED), operation(ORPHANED, id_="01B")], [], END)
     assert finding.operation_id == "01B"
 
 
 def test_a_finding_never_leaves_the_account_and_region_of_its_object() -> None:
-    found = findings_of([operation(ORPHANED, left(OTHER, Outcome.UNKNOWN, stray(vpc("vpc-1"), OTHER)))], [])
+    found = findings_of([operation(ORPHANED, left(OTHER, Outcome.UNKNOWN, stray(vpc("vpc-1"), OTHER)))], [], END)
     assert [(one.object.account, one.object.region) for one in found if one.object] == [
         (ACCOUNT, "global"),
         (ACCOUNT, "eu-west-1"),
@@ -286,7 +367,7 @@ def test_every_operation_that_is_open_shows_in_findings_gaps_or_errored_state() 
     for outcome in Outcome:
         for observed in ((), (ORPHAN,), (IN_STATE,)):
             one = operation(left(ROLE, outcome, *observed))
-            told = bool(findings_of([one], []) or coverage_of([one]).gaps)
+            told = bool(findings_of([one], [], END) or coverage_of([one]).gaps)
             assert told or not one.open
 
 

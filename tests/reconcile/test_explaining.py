@@ -78,7 +78,9 @@ def test_an_orphan_that_was_made_again_since_is_only_possibly_the_same() -> None
         (None, INSIDE, EMPTY_ROLES, Confidence.CERTAIN),
         (Outcome.UNKNOWN, INSIDE, EMPTY_ROLES, Confidence.CERTAIN),
         (Outcome.UNKNOWN, INSIDE, [], Confidence.CERTAIN),
-        (Outcome.UNKNOWN, None, [], Confidence.LIKELY),
+        (Outcome.UNKNOWN, None, [], Confidence.POSSIBLE),
+        (Outcome.UNKNOWN, None, EMPTY_ROLES, Confidence.POSSIBLE),  # another stack can have made it since
+        (None, None, EMPTY_ROLES, Confidence.POSSIBLE),
         (Outcome.UNKNOWN, LATER, EMPTY_ROLES, Confidence.POSSIBLE),
         (Outcome.ABSENT, INSIDE, EMPTY_ROLES, Confidence.CERTAIN),
         (Outcome.ABSENT, None, EMPTY_ROLES, None),
@@ -232,7 +234,7 @@ def test_one_object_for_one_address_is_an_orphan_with_that_address() -> None:
     done = operation(create())
     [one] = findings(role("app"), by=explainer(done))
     assert (one.verdict, one.address, one.operation_id) == (Verdict.ORPHANED, "aws_iam_role.app", done.id)
-    assert one.actions == ("import",)
+    assert one.actions == ("import", "retain", "destroy")
     assert one.id == role("app").finding_id
 
 
@@ -240,7 +242,7 @@ def test_several_objects_for_one_address_are_duplicates_and_none_is_picked() -> 
     done = operation(network(Outcome.UNKNOWN), baseline=[baseline("aws_vpc")])
     both = findings(vpc("vpc-1", created=INSIDE), vpc("vpc-2", created=INSIDE), by=explainer(done))
     assert [one.verdict for one in both] == [Verdict.DUPLICATED, Verdict.DUPLICATED]
-    assert all(one.actions == () for one in both)
+    assert all(one.actions == ("retain", "destroy") for one in both)
     assert "2 objects for" in str(both[0].evidence)
 
 
@@ -280,7 +282,8 @@ def test_the_surest_operation_names_the_finding_and_older_ones_stay_as_evidence(
 
 def test_what_nothing_explains_is_unmanaged_and_says_what_could_not_be_read() -> None:
     found = strays.unmanaged(role("app"), 3, ())
-    assert (found.verdict, found.confidence, found.actions) == (Verdict.UNMANAGED, Confidence.CERTAIN, ("import",))
+    assert (found.verdict, found.confidence) == (Verdict.UNMANAGED, Confidence.CERTAIN)
+    assert found.actions == ("import", "retain", "destroy")
     assert "3 states" in found.evidence[0].detail
     doubtful = strays.unmanaged(role("app"), 3, ("s3://state/x.tfguard",))
     assert doubtful.confidence is Confidence.LIKELY and "x.tfguard" in str(doubtful.evidence)
@@ -295,6 +298,14 @@ def test_the_audit_log_makes_an_orphan_of_what_a_recorded_operation_made() -> No
     assert by_others.verdict is Verdict.UNMANAGED and "whose record was not read" in str(by_others.evidence)
     by_hand = strays.with_creation(stranger, {stranger.id: Creation(INSIDE, "CreateRole", "jo")}, set())
     assert by_hand.verdict is Verdict.UNMANAGED and "CreateRole" in str(by_hand.evidence)
+
+
+def test_a_call_that_may_have_made_another_of_its_name_is_evidence_alone() -> None:
+    stranger = strays.unmanaged(replace(role("app"), created_at=None), 1, ())
+    made = Creation(INSIDE, "CreateRole", "ci", operation_id="01J0")
+    told = strays.with_creation(stranger, {stranger.id: made}, {"01J0"})
+    assert (told.verdict, told.operation_id, told.evidence[:-1]) == (Verdict.UNMANAGED, None, stranger.evidence)
+    assert "in operation 01J0" in told.evidence[-1].detail
 
 
 def test_a_decision_to_keep_is_shown_with_the_finding() -> None:

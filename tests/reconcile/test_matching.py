@@ -104,7 +104,9 @@ def test_one_equal_key_means_the_same_object_and_an_arn_decides(
 def test_an_arn_tells_account_and_region_as_far_as_it_has_them(
     arn: str, account: str | None, region: str, elsewhere: bool
 ) -> None:
-    assert lies_elsewhere({"arn": arn}, account, region) is elsewhere
+    assert lies_elsewhere(CATALOG.types["aws_sqs_queue"], {"arn": arn}, account, region) is elsewhere
+    assert lies_elsewhere(CATALOG.types["aws_db_snapshot"], {"db_snapshot_arn": arn}, account, region) is elsewhere
+    assert not lies_elsewhere(None, {"arn": arn}, account, region)
 
 
 @pytest.mark.parametrize(
@@ -114,6 +116,8 @@ def test_an_arn_tells_account_and_region_as_far_as_it_has_them(
         ({"name": "app"}, role(created=None), EMPTY, Confidence.CERTAIN),
         ({"name": "app"}, role(), BLIND, Confidence.CERTAIN),
         ({"name": "app"}, role(created=None), BLIND, Confidence.LIKELY),
+        ({"name": "app"}, role(created=None), replace(EMPTY, end_seen=False), Confidence.LIKELY),
+        ({"name": "app"}, role(), replace(EMPTY, end_seen=False), Confidence.CERTAIN),
         ({"name": "app"}, role(created=END + timedelta(days=1)), EMPTY, Confidence.LIKELY),
         ({"name_prefix": "a"}, role(), EMPTY, Confidence.LIKELY),
         ({"name_prefix": "a"}, role(created=None), BLIND, Confidence.POSSIBLE),

@@ -34,7 +34,7 @@ from scene import (
 
 from tfguard.model.evidence import Confidence, EvidenceKind
 from tfguard.model.failure import Failure, FailureKind
-from tfguard.model.inventory import CloudObject, Listing
+from tfguard.model.inventory import CloudObject, Listing, MadeBy
 from tfguard.model.operation import Outcome, Step, StepStatus
 from tfguard.model.plan import Action
 from tfguard.ports import ImportProbe
@@ -248,8 +248,14 @@ def test_what_a_service_makes_by_itself_is_a_candidate_by_its_own_name_alone() -
     before = [baseline("aws_cloudwatch_log_group")]
     for known in (before, []):
         assert concluded(group, look(listing(made.type, made), before=known)).outcome is Outcome.ORPHANED
-    default = replace(vpc("vpc-1"), ignored_because="default VPC")
-    assert concluded(VPC, look(listing("aws_vpc", default), before=[NO_VPCS_BEFORE])).outcome is Outcome.ABSENT
+    by_stack = MadeBy("aws_cloudformation_stack", "id", "s", "made by CloudFormation")
+    for default in (
+        replace(vpc("vpc-1"), ignored_because="default VPC"),
+        replace(vpc("vpc-1"), made_by=(by_stack,)),
+    ):
+        assert concluded(VPC, look(listing("aws_vpc", default), before=[NO_VPCS_BEFORE])).outcome is Outcome.ABSENT
+    maybe = replace(vpc("vpc-1"), made_by=(replace(by_stack, certain=False),))
+    assert concluded(VPC, look(listing("aws_vpc", maybe), before=[NO_VPCS_BEFORE])).outcome is Outcome.ORPHANED
 
 
 def test_a_step_that_never_started_is_not_blamed_for_somebody_elses_object() -> None:

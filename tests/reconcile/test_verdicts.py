@@ -14,7 +14,7 @@ from tfguard.catalog.types import MadeByRule
 from tfguard.model.config import IgnoreRule
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.finding import Verdict
-from tfguard.model.inventory import CloudObject, Listing, MadeBy
+from tfguard.model.inventory import ANY_VALUE, CloudObject, Listing, MadeBy, Scope
 from tfguard.model.state import StateInstance
 from tfguard.reconcile.state_index import StateIndex
 from tfguard.reconcile.verdicts import IgnoreRules, Judge, Makers, kept_by, soft_deleted
@@ -22,7 +22,12 @@ from tfguard.reconcile.verdicts import IgnoreRules, Judge, Makers, kept_by, soft
 BY_ROLE = MadeBy("aws_iam_role", "name", "maker", "made by its role")
 _QUEUE = CATALOG.types["aws_sqs_queue"]
 _RULE = MadeByRule(type="aws_iam_role", value="{name}", parent_attribute="name", reason="made by its role")
-MAKERS = replace(CATALOG, types={**CATALOG.types, _QUEUE.type: replace(_QUEUE, made_by=(_RULE,))})
+_BY_QUEUE = MadeByRule(type="aws_sqs_queue", value="{name}", parent_attribute="name", reason="made by its queue")
+_MADE = {
+    "aws_sqs_queue": replace(_QUEUE, made_by=(_RULE,)),
+    "aws_iam_role": replace(CATALOG.types["aws_iam_role"], made_by=(_BY_QUEUE,)),
+}
+MAKERS = replace(CATALOG, types={**CATALOG.types, **_MADE})
 
 
 class Court:
@@ -38,7 +43,7 @@ class Court:
     ) -> None:
         index = StateIndex(MAKERS)
         index.add("s3://state/a", "default", state(*instances))
-        self.rules = IgnoreRules(rules, AFTER)
+        self.rules = IgnoreRules(rules, AFTER, CATALOG)
         makers = Makers(MAKERS, index)
         for one in listed:
             makers.note(one)
@@ -60,7 +65,7 @@ class Court:
 def keep(found: CloudObject, **fields: Any) -> Mapping[str, Disposition]:
     """The ledger's word that an object stays."""
     entry = Disposition(found.finding_id, DispositionKind.RETAIN, END, "me", "for later", "01J0")
-    return kept_by([replace(entry, **fields)])
+    return kept_by([replace(entry, **fields)], START)
 
 
 ALL = IgnoreRule("*", "whatever it is")
@@ -109,8 +114,8 @@ def test_an_owner_that_is_the_account_or_not_known_is_not_foreign() -> None:
 def test_the_last_decision_about_an_object_counts() -> None:
     retain = Disposition("o-1", DispositionKind.RETAIN, END, "me", "r", "01J0")
     destroy = replace(retain, kind=DispositionKind.DESTROY, at=END + timedelta(hours=1))
-    assert kept_by([destroy, retain]) == {}
-    assert kept_by([retain, replace(destroy, at=START)]) == {"o-1": retain}
+    assert kept_by([destroy, retain], START) == {}
+    assert kept_by([retain, replace(destroy, at=START)], START) == {"o-1": retain}
 
 
 def test_an_object_that_was_made_after_the_decision_needs_one_anew() -> None:
@@ -130,6 +135,14 @@ def test_what_an_operation_names_is_not_ignored_as_made_by_a_service() -> None:
     assert Court(mentioned=True).judge.at_once(IGNORED) is None
     assert Court(mentioned=True).all_the_way(IGNORED, explained=True) is None
     assert Court(mentioned=True).all_the_way(IGNORED) == (Verdict.IGNORED, "catalogue: made by AWS")
+
+
+def test_what_an_operation_explains_is_no_child_of_a_maker_however_certain_that_one_is() -> None:
+    court = Court(mentioned=True, listed=[listing("aws_iam_role", role("maker"))])
+    assert court.judge.when_listed(CHILD) is None
+    assert court.all_the_way(CHILD, explained=True) is None
+    assert court.all_the_way(CHILD) == (Verdict.IGNORED, "child: made by its role")
+    assert Court(mentioned=True).all_the_way(CHILD, explained=True) is None  # though nobody looked for the maker
 
 
 def test_a_rule_of_the_configuration_goes_before_an_explanation() -> None:
@@ -165,12 +178,62 @@ def test_a_maker_that_only_waits_for_its_end_is_a_maker_still() -> None:
     assert Court(listed=[waiting]).all_the_way(CHILD) == (Verdict.IGNORED, "child: made by its role")
 
 
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        ([listing("aws_iam_role", role("whichever"))], Verdict.IGNORED),
+        ([listing("aws_iam_role")], None),
+        ([listing("aws_iam_role", role("far", account=OTHER_ACCOUNT)), listing("aws_iam_role")], None),
+        ([], Verdict.UNKNOWN),
+    ],
+)
+def test_a_maker_that_is_not_named_may_be_any_of_its_type(listed: list[Listing], expected: Verdict | None) -> None:
+    child = replace(CHILD, made_by=(replace(BY_ROLE, value=ANY_VALUE),))
+    ruling = Court(listed=listed).all_the_way(child)
+    assert (ruling[0] if ruling else None) is expected
+
+
+STACK = f"arn:aws:cloudformation:eu-west-1:{ACCOUNT}:stack/s/1"
+
+
+@pytest.mark.parametrize(("region", "expected"), [("eu-west-1", None), ("us-east-1", Verdict.UNKNOWN)])
+def test_the_maker_of_a_global_object_is_looked_for_in_the_region_of_its_arn(
+    region: str, expected: Verdict | None
+) -> None:
+    by_stack = MadeBy("aws_cloudformation_stack", "id", STACK, "made by CloudFormation")
+    stacks = Listing("aws_cloudformation_stack", Scope("aws", ACCOUNT, region, "aws"))
+    ruling = Court(listed=[stacks]).all_the_way(replace(role("kept"), made_by=(by_stack,)))
+    assert (ruling[0] if ruling else None) is expected
+
+
 def test_what_a_person_can_make_too_is_a_child_only_where_nothing_explains_it() -> None:
     maybe = replace(CHILD, made_by=(replace(BY_ROLE, certain=False),))
     court = Court(listed=[listing("aws_iam_role", role("maker"))])
     assert court.all_the_way(maybe) == (Verdict.IGNORED, "child: made by its role")
     assert court.all_the_way(maybe, explained=True) is None
-    assert Court().all_the_way(maybe) is None  # that nobody looked for the maker says nothing
+    assert Court().all_the_way(maybe, explained=True) is None
+    assert Court(listed=[listing("aws_iam_role")]).all_the_way(maybe) is None
+
+
+@pytest.mark.parametrize("listed", [[], [listing("aws_iam_role", gap="AccessDenied")]])
+@pytest.mark.parametrize("when_ignored", [True, False])
+def test_what_may_be_a_child_is_unknown_where_nobody_looked_for_the_maker(
+    listed: list[Listing], when_ignored: bool
+) -> None:
+    """In a scan of some types alone: with the others it would be ignored."""
+    maybe = replace(CHILD, made_by=(replace(BY_ROLE, certain=False, when_ignored=when_ignored),))
+    assert Court(listed=listed).all_the_way(maybe) == (Verdict.UNKNOWN, "")
+    assert Court(listed=listed).all_the_way(maybe, explained=True) is None
+
+
+def test_a_maker_in_any_region_may_have_made_what_exists_once_in_an_account() -> None:
+    """A zone by its namespace: where that one is named, it would be in one of the regions that were looked at."""
+    by_queue = MadeBy("aws_sqs_queue", "name", "maker", "made by its queue", certain=False)
+    maybe = replace(role("child"), made_by=(by_queue,))
+    assert Court(listed=[listing("aws_sqs_queue")]).all_the_way(maybe) is None
+    assert Court(listed=[listing("aws_sqs_queue", queue("maker"))]).all_the_way(maybe) is not None
+    missed = listing("aws_sqs_queue", gap="AccessDenied", region="us-east-1")
+    assert Court(listed=[listing("aws_sqs_queue"), missed]).all_the_way(maybe) == (Verdict.UNKNOWN, "")
 
 
 def test_some_makers_count_only_where_they_are_ignored_themselves() -> None:
@@ -178,8 +241,8 @@ def test_some_makers_count_only_where_they_are_ignored_themselves() -> None:
     default = replace(role("maker"), ignored_because="made with the account")
     assert Court(listed=[listing("aws_iam_role", default)]).all_the_way(beside)
     assert Court(listed=[listing("aws_iam_role", role("maker"))]).all_the_way(beside) is None
-    assert Court(held("aws_iam_role.m", role("maker"))).all_the_way(beside) is None
-    assert Court().all_the_way(beside) is None
+    assert Court(held("aws_iam_role.m", role("maker")), listed=[listing("aws_iam_role")]).all_the_way(beside) is None
+    assert Court().all_the_way(beside) == (Verdict.UNKNOWN, "")
 
 
 # Rules of the configuration
@@ -217,7 +280,7 @@ def test_a_rule_ignores_what_fits_all_of_it(rule: IgnoreRule, fits: bool) -> Non
     assert court.all_the_way(TAGGED) == ((Verdict.IGNORED, "scan.ignore[0]: r") if fits else None)
     expired = rule.expires is not None and not fits
     assert bool(court.rules.expired) is expired
-    assert bool(court.rules.unused) is (not fits and not expired)
+    assert bool(court.rules.unused()) is (not fits and not expired)
 
 
 def test_an_object_whose_age_nobody_tells_is_not_young() -> None:
@@ -226,7 +289,7 @@ def test_an_object_whose_age_nobody_tells_is_not_young() -> None:
 
 
 def test_a_rule_about_details_waits_for_them() -> None:
-    rules = IgnoreRules([IgnoreRule("*", "r", tag="keep"), IgnoreRule("*", "later")], AFTER)
+    rules = IgnoreRules([IgnoreRule("*", "r", tag="keep"), IgnoreRule("*", "later")], AFTER, CATALOG)
     told = rules.ruling(TAGGED, whole=False)
     assert told is not None and told.reason == "later"
 
@@ -234,8 +297,41 @@ def test_a_rule_about_details_waits_for_them() -> None:
 def test_only_the_first_rule_that_fits_is_used() -> None:
     court = Court(rules=[IgnoreRule("aws_iam_role", "first"), IgnoreRule("*", "second")])
     assert court.all_the_way(TAGGED) == (Verdict.IGNORED, "scan.ignore[0]: first")
-    assert [text.split()[0] for text in court.rules.unused] == ["scan.ignore[1]"]
+    assert [text.split()[0] for text in court.rules.unused()] == ["scan.ignore[1]"]
 
 
 def test_soft_deleted_is_a_ruling_with_a_name() -> None:
     assert (soft_deleted().verdict, soft_deleted().rule) == (Verdict.SOFT_DELETED, "soft-deleted")
+
+
+HERE, THERE = ("aws", "123456789012", "eu-west-1"), ("aws", "210987654321", "us-east-1")
+
+
+@pytest.mark.parametrize(
+    ("rule", "untested", "told"),
+    [
+        (IgnoreRule("aws_vpc", "r"), (), True),
+        (IgnoreRule("aws_vpc", "r"), ((*HERE, "aws_sqs_queue"),), True),
+        (IgnoreRule("aws_vpc", "r"), ((*HERE, "aws_vpc"),), False),
+        (IgnoreRule("aws_*", "r"), ((*HERE, "aws_vpc"),), False),
+        (IgnoreRule("aws_default_vpc", "r"), ((*HERE, "aws_vpc"),), False),
+        (IgnoreRule("*", "r", region="eu-*"), ((*THERE, "aws_vpc"),), True),
+        (IgnoreRule("*", "r", account="123456789012"), ((*THERE, "aws_vpc"),), True),
+        (IgnoreRule("*", "r", account="123456789012"), (("aws", None, "eu-west-1", "aws_vpc"),), False),
+    ],
+)
+def test_a_rule_for_what_was_not_looked_at_is_not_called_unused(
+    rule: IgnoreRule, untested: tuple[tuple[str, str | None, str, str], ...], told: bool
+) -> None:
+    assert bool(IgnoreRules([rule], AFTER, CATALOG).unused(untested)) is told
+
+
+def test_a_rule_for_a_type_that_nobody_knows_is_said_to_be_one_however_little_was_looked_at() -> None:
+    rules = IgnoreRules([IgnoreRule("aws_vpx", "r"), IgnoreRule("aws_vpc", "r")], AFTER, CATALOG)
+    (told,) = rules.unused([(*HERE, "aws_vpc"), (*HERE, "aws_vpx")])
+    assert told == "scan.ignore[0] (aws_vpx: r): its type matches none of the catalogue"
+
+
+def test_a_rule_for_another_name_of_a_type_is_a_rule_for_it() -> None:
+    rules = IgnoreRules([IgnoreRule("aws_default_vpc", "r")], AFTER, CATALOG)
+    assert rules.ruling(vpc("vpc-1"), whole=True) is not None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+from tfguard.engine.documents import mapping, parse_json
 from tfguard.model.engine import EngineInfo
 
 # What an editor keeps beside a file, and the engine leaves out.
@@ -24,3 +27,26 @@ def configuration_files(directory: Path, engine: EngineInfo | None = None) -> It
             replaced = tofu and name.removesuffix(suffix) + instead in found
             if (name.endswith(suffix) and not replaced) or (tofu and name.endswith(instead)):
                 yield path
+
+
+def declared_resources(directory: Path, engine: EngineInfo | None = None) -> frozenset[str]:
+    """The addresses, without keys, of the resources that the root module declares. A file that cannot be read has none:
+    the engine says what is wrong with it."""
+    found: set[str] = set()
+    for path in configuration_files(directory, engine):
+        with suppress(OSError, ValueError, RecursionError):
+            content = path.read_text(errors="replace")
+            found |= _in_json(parse_json(content)) if path.suffix == ".json" else _in_hcl(content)
+    return frozenset(found)
+
+
+def _in_hcl(content: str) -> set[str]:
+    bare = re.sub(r"/\*.*?\*/", "", content, flags=re.DOTALL)
+    named = re.findall(r'^[ \t]*resource[ \t]+"?([\w-]+)"?[ \t]+"?([\w-]+)"?[ \t]*\{', bare, re.MULTILINE)
+    return {f"{kind}.{name}" for kind, name in named}
+
+
+def _in_json(document: object) -> set[str]:
+    block = mapping(document).get("resource")
+    blocks = block if isinstance(block, list) else [block]
+    return {f"{kind}.{name}" for one in blocks for kind, names in mapping(one).items() for name in mapping(names)}

@@ -17,11 +17,26 @@ _MASKED = (("before", "before_sensitive"), ("after", "after_sensitive"), ("value
 _SHORTEST_KEY = 10
 
 
-def parse_json(data: bytes | str) -> object:
-    """`data` as JSON. Raises `ValueError` for what is none, `RecursionError` for what is nested without an end."""
+class DoubledKeyError(ValueError):
+    """A JSON object has a key twice: which of the two counts is each reader's own choice."""
+
+
+def parse_json(data: bytes | str, *, keys_once: bool = False) -> object:
+    """`data` as JSON. Raises `ValueError` for what is none, `RecursionError` for what is nested without an end.
+
+    With `keys_once`, an object with a key twice raises `DoubledKeyError`; else the last one counts.
+    """
     text = data if isinstance(data, str) else data.decode("utf-8")
-    value: object = json.loads(text, parse_constant=_refuse_constant)
+    pairs = _each_once if keys_once else None
+    value: object = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=pairs)
     return without_lone_surrogates(value) if "\\ud" in text or "\\uD" in text else value
+
+
+def _each_once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise DoubledKeyError("a key is there twice")
+    return found
 
 
 def without_lone_surrogates(value: object) -> object:
@@ -115,7 +130,12 @@ def scalar(value: object) -> str | None:
 
 
 def at_path(value: object, path: str) -> str | None:
-    """The scalar at a dotted attribute path such as `tags.Name`; a map key may itself contain dots."""
+    """The scalar at a dotted attribute path such as `tags.Name`; a map key may itself contain dots.
+
+    `*` stands for all scalars of a list, joined as import ids join them.
+    """
+    if path == "*":
+        return "_".join(filter(None, map(scalar, sequence(value)))) or None
     head, dot, rest = path.partition(".")
     inner = mapping(value).get(head)
     return at_path(inner, rest) if dot else scalar(inner)

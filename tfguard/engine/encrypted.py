@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.engine.locate import InstalledEngine
 from tfguard.engine.queries import Answer, captured
 from tfguard.engine.state import parse_shown_state, parse_state, read_envelope

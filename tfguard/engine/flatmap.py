@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 _COUNT_OF_LIST, _COUNT_OF_MAP = "#", "%"
+_LONGEST_NUMBER = 18
 
 
 def unflattened(flat: Mapping[str, object]) -> Mapping[str, object]:
@@ -34,4 +35,8 @@ def _value(parts: Mapping[str, object]) -> object:
 
 
 def _in_order(names: Sequence[str]) -> Sequence[str]:
-    return sorted(names, key=lambda name: (0, int(name), "") if name.isdecimal() else (1, 0, name))
+    def rank(name: str) -> tuple[bool, int, str]:
+        is_number = name.isdecimal() and len(name) <= _LONGEST_NUMBER
+        return (not is_number, int(name) if is_number else 0, name)
+
+    return sorted(names, key=rank)

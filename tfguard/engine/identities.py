@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.engine.documents import at_path, masked
+from tfguard.model.arn import place_in
 from tfguard.model.secrets import is_secret
+
+_REGION = "region"
 
 
 def identity_of(
@@ -31,6 +34,20 @@ def withheld_of(
         return frozenset()
     present = {path for path in known.attributes if at_path(values, path)}
     return frozenset(present - identity_of(catalog, resource_type, values, mask, secrets).keys())
+
+
+def place_of(catalog: Catalog, resource_type: str, values: object, mask: object) -> tuple[str, str]:
+    """The account and region in which an instance says that it is, beside its own ARN; each empty where it does not.
+
+    Provider 6 writes the region into every instance of a type that has one. Nothing that a mask covers tells anything.
+    """
+    known = catalog.get(catalog.canonical(resource_type))
+    if known is None:
+        return "", ""
+    told = [place_in(at_path(values, name) or "") for name in known.placed_by if not masked(mask, name)]
+    account = next((account for account, _ in told if account.isdecimal()), "")
+    own = "" if known.is_global or masked(mask, _REGION) else at_path(values, _REGION)
+    return account, own or next((region for _, region in told if region), "")
 
 
 def copies_in(catalog: Catalog, resource_type: str, values: object, secrets: frozenset[str]) -> Iterator[str]:

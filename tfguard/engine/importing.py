@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tfguard.engine.diagnostics import Diagnostic, Severity, diagnostic_of
 from tfguard.engine.documents import mapping
 from tfguard.engine.process import process_start_time
 from tfguard.errors import InputError
 from tfguard.model.address import import_block
 from tfguard.model.event import EngineEvent, EventKind
+from tfguard.model.importing import ImportTarget, ImportTrouble
 from tfguard.ports import ImportProbe
 
 FILE = "tfguard_import.tf"
@@ -22,8 +25,8 @@ _NOT_THERE = "Cannot import non-existent remote object"
 
 
 @contextmanager
-def import_blocks(directory: Path, pairs: Sequence[tuple[str, str]]) -> Iterator[Path]:
-    """While open, `directory` holds a file with these import blocks.
+def import_blocks(directory: Path, targets: Sequence[ImportTarget], draft: str = "") -> Iterator[Path]:
+    """While open, `directory` holds a file with these import blocks and, after them, drafted configuration.
 
     A file that a killed import left behind is replaced; one of that name that is not tfguard's is never touched.
     Raises `InputError` when the folder cannot be written.
@@ -38,10 +41,19 @@ def import_blocks(directory: Path, pairs: Sequence[tuple[str, str]]) -> Iterator
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(_HEADER + f"{_HOLDER}{os.getpid()} {process_start_time(os.getpid())}\n")
-            file.write("\n".join(import_block(address, import_id) for address, import_id in pairs))
+            file.write("".join(map(_block, targets)) + draft)
         yield path
     finally:
         path.unlink(missing_ok=True)
+
+
+def _block(target: ImportTarget) -> str:
+    return import_block(target.address, target.import_id, target.provider)
+
+
+def block_lines(targets: Sequence[ImportTarget]) -> Sequence[str]:
+    """The address that each line of the file is about, from its first one to the end of the import blocks."""
+    return ["", "", *(target.address for target in targets for _ in _block(target).splitlines())]
 
 
 def discard_leftover(directory: Path) -> None:
@@ -56,6 +68,33 @@ def discard_leftover(directory: Path) -> None:
 def _in_use(content: str) -> bool:
     match = re.search(rf"^{_HOLDER}(\d+) (\d+)$", content, re.MULTILINE)
     return match is not None and process_start_time(int(match[1])) == int(match[2])
+
+
+def errors_in(events: Sequence[EngineEvent]) -> Sequence[Diagnostic]:
+    """The errors that `plan -json` told."""
+    told = [diagnostic_of(event) for event in events if event.kind is EventKind.DIAGNOSTIC]
+    return [diagnostic for diagnostic in told if diagnostic.severity is Severity.ERROR]
+
+
+def troubles(errors: Sequence[Diagnostic], addresses: Sequence[str], about: Sequence[str]) -> tuple[ImportTrouble, ...]:
+    """The same as troubles with the targets at these addresses; `about` is what `block_lines` gives.
+
+    An error that names no target, and stands in no import block, is about none: it may be about all of them.
+    """
+    known = frozenset(addresses)
+    found = [(_about(error, known, about), error) for error in errors]
+    told = (ImportTrouble(one, error.summary, one is None and error.address is None) for one, error in found)
+    return tuple(dict.fromkeys(told))
+
+
+def _about(error: Diagnostic, known: frozenset[str], about: Sequence[str]) -> str | None:
+    if error.address in known:
+        return error.address
+    place = error.source
+    if place is not None and place.filename == FILE and 0 < place.line <= len(about) and about[place.line - 1]:
+        return about[place.line - 1]
+    named = [address for address in known if json.dumps(address, ensure_ascii=False) in error.detail]
+    return named[0] if len(named) == 1 else None
 
 
 def read_probe(events: Sequence[EngineEvent], address: str, import_id: str) -> ImportProbe:

@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.engine.documents import both_mark, mapping, scalar, sequence
 from tfguard.model.secrets import is_secret
 from tfguard.model.state import OwnedObject

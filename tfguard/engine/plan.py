@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.engine.documents import (
     Json,
     WrongShapeError,
@@ -159,7 +159,35 @@ def _change(
             )
         ),
         silent=bool(unseen) or _may_echo(catalog, resource_type, mask, unknown, configured, address),
+        differs=_differing(before, after, unknown, configured.get(_configuration_address(address), frozenset())),
+        forced_by=tuple(dict.fromkeys(filter(None, map(_path_name, sequence(change.get("replace_paths")))))),
     )
+
+
+def _differing(before: Json, after: Json, unknown: object, given: frozenset[str]) -> tuple[str, ...]:
+    """The names of the arguments that change. What is computed, and not known before the apply, is none of them.
+
+    A marked value is compared like any other: what differs has a name, and only that is told.
+    """
+    if not before or not after:
+        return ()
+    open_ended = {name for name, mask in mapping(unknown).items() if both_mark(mask, True)}
+    changed = {name for name, value in after.items() if _bare(before.get(name)) != _bare(value)} - open_ended
+    return tuple(sorted(changed | (open_ended & given)))
+
+
+def _bare(value: object) -> object:
+    """A value without what is as good as not set: null, false, 0, and what is empty or holds nothing else."""
+    if isinstance(value, Mapping):
+        return {name: kept for name, inner in value.items() if (kept := _bare(inner))} or None
+    if isinstance(value, list):
+        return [_bare(inner) for inner in value] if any(map(_bare, value)) else None
+    return value or None
+
+
+def _path_name(path: object) -> str:
+    """An attribute path without positions in lists."""
+    return ".".join(step for step in sequence(path) if isinstance(step, str))
 
 
 def _actions(change: Json) -> tuple[str, ...]:

@@ -66,6 +66,18 @@ def captured(
     return Answer(int(exit_code or 0), stdout or "", stderr or "")
 
 
+def asked_to_list(binary: Path, directory: Path) -> Answer:
+    """The event stream of `query`, which lists what the `.tfquery.hcl` files in `directory` ask for.
+
+    Nobody is asked for a variable that has no value: that fails, as the engine tells it.
+    """
+    with _query_environment(offline=True), signals_let_through():
+        try:
+            return _leniently(binary, directory, ("query", "-json", "-no-color"))
+        except OSError as error:
+            return Answer(127, "", str(error))
+
+
 def _leniently(binary: Path, directory: Path, arguments: Sequence[str]) -> Answer:
     done = subprocess.run([binary, *arguments], cwd=directory, stdin=subprocess.DEVNULL, capture_output=True)
     return Answer(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.engine.documents import (
+    DoubledKeyError,
     Json,
     WrongShapeError,
     everything_in,
@@ -27,13 +27,13 @@ from tfguard.engine.documents import (
     text,
 )
 from tfguard.engine.flatmap import unflattened
-from tfguard.engine.identities import identity_of, withheld_of
+from tfguard.engine.identities import identity_of, place_of, withheld_of
 from tfguard.engine.owned import mask_of_paths, owned_by
 from tfguard.engine.state_v3 import as_version_4, is_backend_file, outputs_of_modules
 from tfguard.errors import EmptyStateError, EncryptedStateError, InputError
 from tfguard.model.address import hcl_string
 from tfguard.model.secrets import is_secret
-from tfguard.model.state import EMPTY_STATE, StateInstance, StateSnapshot
+from tfguard.model.state import EMPTY_STATE, StateInstance, StateSnapshot, fingerprint_of
 
 # An attribute that may be of any type is stored as its value beside that type.
 _OF_ANY_TYPE = {"value", "type"}
@@ -156,7 +156,9 @@ def _document(data: bytes, where: str) -> Json:
         what, advice = _unreadable_texts(where, "it is empty: an interrupted write leaves 0 bytes")
         raise EmptyStateError(what, f"{advice}. If this stack was never applied, delete the empty file")
     try:
-        document = parse_json(data)
+        document = parse_json(data, keys_once=True)
+    except DoubledKeyError as error:
+        raise _unreadable(where, "a key is there twice in it, and no two readers need take the same") from error
     except (ValueError, RecursionError) as error:
         raise _unreadable(where, "it is cut or not JSON") from error
     if not isinstance(document, Mapping):
@@ -237,7 +239,7 @@ def _fingerprint(resource_type: str, attributes: object, mask: object, secrets: 
     name = scalar(mapping(attributes).get("id"))
     if not name or masked(mask, "id") or is_secret(name, secrets):
         return ""
-    return hashlib.sha256(f"{resource_type}\0{name}".encode()).hexdigest()[:16]
+    return fingerprint_of(resource_type, name)
 
 
 def _secrets(document: Json) -> Iterator[str]:
@@ -271,6 +273,7 @@ def _instance(resource: Json, instance: Json, catalog: Catalog, secrets: frozens
     resource_type, attributes = text(resource.get("type")), _attributes(instance)
     source, configuration = provider_key(text(resource.get("provider")))
     mask = _mask(instance)
+    account, region = place_of(catalog, resource_type, attributes, mask)
     return StateInstance(
         address=instance_address(resource, instance.get("index_key")),
         type=resource_type,
@@ -284,6 +287,8 @@ def _instance(resource: Json, instance: Json, catalog: Catalog, secrets: frozens
         owned=owned_by(
             catalog, resource_type, attributes, mask_of_paths(instance.get("sensitive_attributes")), secrets
         ),
+        account=account,
+        region=region,
     )
 
 
@@ -307,6 +312,7 @@ def _shown_resources(module: Json) -> Iterator[Json]:
 def _shown_instance(resource: Json, catalog: Catalog, secrets: frozenset[str]) -> StateInstance:
     resource_type, mask = text(resource.get("type")), resource.get("sensitive_values")
     values = resource.get("values")
+    account, region = place_of(catalog, resource_type, values, mask)
     return StateInstance(
         address=text(resource.get("address")),
         type=resource_type,
@@ -317,6 +323,8 @@ def _shown_instance(resource: Json, catalog: Catalog, secrets: frozenset[str]) -
         withheld=tuple(sorted(withheld_of(catalog, resource_type, values, mask, frozenset()))),
         fingerprint=_fingerprint(resource_type, values, mask, secrets),
         owned=owned_by(catalog, resource_type, values, mask, secrets),
+        account=account,
+        region=region,
     )
 
 

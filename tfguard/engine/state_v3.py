@@ -15,6 +15,7 @@ from tfguard.engine.documents import (
 )
 
 _ROOT = "root"
+_LONGEST_NUMBER = 18
 # A namespace that the engine itself takes where only a provider's name is known.
 _NAMELESS = "registry.terraform.io/-/"
 
@@ -56,16 +57,22 @@ def _path(module: Json) -> list[str]:
 def _resources(module: Json) -> Iterator[Json]:
     """The resources of a module, an entry for each instance number, as version 4 has them one by one."""
     address = ".".join(f"module.{name}" for name in _path(module))
-    for key, held in optional_object(module, "resources").items():
+    resources = module.get("resources")  # always there, if with nothing in it: a module without has lost it
+    if not isinstance(resources, Mapping):
+        raise WrongShapeError("resources")
+    for key, held in resources.items():
         if not isinstance(held, Mapping):
             raise WrongShapeError("resources")
         mode, kind, name, index = _resource_key(key)
+        instances = list(_instances(held))
+        if not instances:  # the engine kept no resource without an object
+            raise WrongShapeError("primary")
         resource: dict[str, object] = {
             "mode": mode,
             "type": kind,
             "name": name,
             "provider": _provider(optional_text(held, "provider"), kind, address),
-            "instances": [{"index_key": index, **instance} for instance in _instances(held)],
+            "instances": [{"index_key": index, **instance} for instance in instances],
         }
         yield {"module": address, **resource} if address else resource
 
@@ -77,7 +84,7 @@ def _resource_key(key: str) -> tuple[str, str, str, int | None]:
     if parts[0] == "data":
         mode, parts = "data", parts[1:]
     index = None
-    if len(parts) == 3 and parts[2].isdecimal():
+    if len(parts) == 3 and parts[2].isdecimal() and len(parts[2]) <= _LONGEST_NUMBER:
         index, parts = int(parts[2]), parts[:2]
     if len(parts) != 2 or not all(parts):
         raise WrongShapeError("name of a resource")

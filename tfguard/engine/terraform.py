@@ -5,20 +5,21 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.engine.answers import PipedAnswers, read_answer
 from tfguard.engine.arguments import variables_in
 from tfguard.engine.backend import StateLocation
+from tfguard.engine.configuration import declared_resources
 from tfguard.engine.deposed import DeposedKeys
+from tfguard.engine.drafting import Drafting
 from tfguard.engine.encrypted import EncryptedStates
 from tfguard.engine.events import StreamReader, parse_line
 from tfguard.engine.features import has_json_into
 from tfguard.engine.human import error_text, question
-from tfguard.engine.importing import discard_leftover, import_blocks, read_probe
+from tfguard.engine.importing import block_lines, discard_leftover, errors_in, import_blocks, read_probe, troubles
 from tfguard.engine.interrupts import SignalGate
 from tfguard.engine.locate import InstalledEngine
 from tfguard.engine.locks import local_lock, met_lock
@@ -39,17 +40,20 @@ from tfguard.engine.process import Following, Launch, run_followed
 from tfguard.engine.providers import literal_settings
 from tfguard.engine.queries import CLI_ARGUMENT_VARIABLES, Answer, captured
 from tfguard.engine.refusal import refusal
+from tfguard.engine.scratch import ScratchDeletion
 from tfguard.engine.state import is_encrypted, parse_state, read_envelope, read_state_file
 from tfguard.engine.terminal import columns_of
 from tfguard.errors import EncryptedStateError, InputError
+from tfguard.model.address import module_path, without_instance_key
 from tfguard.model.engine import EngineInfo
 from tfguard.model.event import EngineEvent, EventKind
+from tfguard.model.importing import Draft, ImportTarget, ImportTrouble
 from tfguard.model.lock import StateLock
 from tfguard.model.operation import ErroredState, StreamHealth
 from tfguard.model.plan import Plan
 from tfguard.model.request import Approval, ChangeRequest, Effect, RepairRequest
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
-from tfguard.ports import ApplyExit, EngineExit, ImportProbe, RunWatcher
+from tfguard.ports import ApplyExit, Deletion, DeletionTarget, EngineExit, ImportProbe, RunWatcher
 
 _PRODUCTS = {"terraform": "Terraform", "tofu": "OpenTofu"}
 _EVENTS = "apply.events"
@@ -344,7 +348,7 @@ class TerraformEngine:
         """Ask the engine whether an object exists, by planning an import block for it."""
         plan = ("plan", "-json", "-input=false", "-lock=false", "-refresh=false", f"-target={address}", *arguments)
         try:
-            with import_blocks(self.directory, [(address, import_id)]):
+            with import_blocks(self.directory, [ImportTarget(address, import_id)]):
                 answer = self._query(*plan)
         except InputError as error:
             return ImportProbe(None, error.what)
@@ -354,9 +358,41 @@ class TerraformEngine:
         """Remove import blocks that a killed adoption left in the configuration; nobody else's are touched."""
         discard_leftover(self.directory)
 
-    def import_blocks(self, pairs: Sequence[tuple[str, str]]) -> AbstractContextManager[Path]:
-        """While open, the configuration has import blocks for these (address, import id) pairs."""
-        return import_blocks(self.directory, pairs)
+    def plan_imports(
+        self, targets: Sequence[ImportTarget], draft: str, arguments: Sequence[str], plan_file: Path
+    ) -> tuple[ImportTrouble, ...]:
+        """Plan into `plan_file` what imports these targets, without showing it and without a lock."""
+        words = ("-json", "-input=false", "-lock=false", *arguments, f"-out={plan_file}")
+        blocks = [replace(target, provider="") for target in targets]  # the draft says it by now
+        with import_blocks(self.directory, blocks, draft):
+            answer = self._query("plan", *words)
+        if answer.exit_code == 0:
+            return ()
+        errors = errors_in([parse_line(line.encode()) for line in answer.stdout.splitlines()])
+        told = troubles(errors, [target.address for target in targets], block_lines(blocks))
+        return told or (ImportTrouble(None, answer.reason, general=True),)
+
+    def draft(self, targets: Sequence[ImportTarget], references: Mapping[str, str], arguments: Sequence[str]) -> Draft:
+        """Configuration for targets whose addresses have none."""
+        return Drafting(self.directory, self._query, self.show_plan).draft(targets, references, arguments)
+
+    def declares(self, address: str) -> bool:
+        """Whether the configuration has the resource of an address; of one in a module only the plan can tell."""
+        if module_path(address):
+            return True
+        return without_instance_key(address) in declared_resources(self.directory, self.info)
+
+    def prepare_deletion(self, target: DeletionTarget, directory: Path, user_agent: str) -> Deletion:
+        """Import an object into a private folder of its own, which changes nothing, and tell what the engine read."""
+        return self._scratch(target, directory, user_agent).prepare()
+
+    def delete_object(self, target: DeletionTarget, directory: Path, user_agent: str, watcher: RunWatcher) -> Deletion:
+        """Delete what `prepare_deletion` has imported into `directory`, and nothing else; nothing is forced."""
+        return self._scratch(target, directory, user_agent).delete(watcher)
+
+    def _scratch(self, target: DeletionTarget, directory: Path, user_agent: str) -> ScratchDeletion:
+        environ = {**self.environ, **self._user_agent(user_agent)}
+        return ScratchDeletion(self.installed, self.directory, self.catalog, environ, self.gate, target, directory)
 
     def _user_agent(self, operation: str) -> Mapping[str, str]:
         """What lets the provider's calls be told as this operation's in an audit log."""

@@ -15,9 +15,14 @@ def hcl_string(text: str) -> str:
     return '"' + escaped.replace("${", "$${").replace("%{", "%%{") + '"'
 
 
-def import_block(address: str, import_id: str) -> str:
-    """An import block, escaped so that it means exactly this id (case B52)."""
-    return f"import {{\n  to = {address}\n  id = {hcl_string(import_id)}\n}}\n"
+def import_block(address: str, import_id: str, provider: str = "") -> str:
+    """An import block, escaped so that it means exactly this id (case B52).
+
+    `provider` is a provider's local name with its alias (`aws.eu`), which only an address without configuration may
+    have.
+    """
+    through = f"  provider = {provider}\n" if provider else ""
+    return f"import {{\n  to = {address}\n  id = {hcl_string(import_id)}\n{through}}}\n"
 
 
 def module_path(address: str) -> tuple[str, ...]:

@@ -62,6 +62,11 @@ class AwsAccount:
             raise ValueError("id is not an account id of 12 digits")
 
 
+def _refuse_no_types(types: tuple[str, ...]) -> None:
+    if not types:
+        raise ValueError("types is empty, with which a scan finds nothing: leave it out to look for all types")
+
+
 @dataclass(frozen=True, slots=True)
 class AwsScan:
     """Where to look in AWS. No regions: the caller's; no accounts: the caller's; `types` are patterns."""
@@ -69,6 +74,9 @@ class AwsScan:
     regions: tuple[str, ...] = ()
     accounts: tuple[AwsAccount, ...] = ()
     types: tuple[str, ...] = ("*",)
+
+    def __post_init__(self) -> None:
+        _refuse_no_types(self.types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +86,9 @@ class GoogleScan:
     organization: str | None = None
     projects: tuple[str, ...] = ()
     types: tuple[str, ...] = ("*",)
+
+    def __post_init__(self) -> None:
+        _refuse_no_types(self.types)
 
 
 @dataclass(frozen=True, slots=True)

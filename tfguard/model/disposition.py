@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 
 class DispositionKind(StrEnum):
-    """The three ways to settle a finding."""
+    """The three ways to settle a finding, and what takes the second back."""
 
     IMPORT = "import"
     RETAIN = "retain"
     DESTROY = "destroy"
+    RELEASE = "release"
+
+
+class DestroyStage(StrEnum):
+    """How far a deletion is (docs/design.md, rule 13). What was requested and is not absent is gone on with."""
+
+    REQUESTED = "requested"
+    IN_PROGRESS = "in-progress"
+    ABSENT = "absent"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedObject:
+    """The object that was decided about, so that the ledger alone tells it: no state does."""
+
+    type: str
+    cloud: str
+    account: str | None
+    region: str
+    name: str | None = None
+    arn: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Disposition:
-    """One line of the ledger: who settled which finding, how, when and why."""
+    """One line of the ledger: who settled which finding, how, when and why.
+
+    Of what is retained `until` is when it becomes a finding again (None: it belongs elsewhere, and never does), `owner`
+    who keeps it and `cost_owner` who pays. `stage` is how far a deletion is.
+    """
 
     finding_id: str
     kind: DispositionKind
@@ -27,3 +54,30 @@ class Disposition:
     operation_id: str
     address: str | None = None
     import_id: str | None = None
+    until: datetime | None = None
+    owner: str = ""
+    cost_owner: str = ""
+    stage: DestroyStage | None = None
+    object: DecidedObject | None = None
+
+    def holds(self, now: datetime) -> bool:
+        """Whether the finding is settled by it: a retention whose date has passed, a release, and a deletion that was
+        not verified settle nothing."""
+        match self.kind:
+            case DispositionKind.RETAIN:
+                return not self.overdue(now)
+            case DispositionKind.DESTROY:
+                return self.stage is DestroyStage.ABSENT
+            case DispositionKind.RELEASE:
+                return False
+            case DispositionKind.IMPORT:
+                return True
+
+    def overdue(self, now: datetime) -> bool:
+        """Whether it is a retention whose date has passed."""
+        return self.kind is DispositionKind.RETAIN and self.until is not None and self.until <= now
+
+
+def latest(ledger: Iterable[Disposition]) -> Mapping[str, Disposition]:
+    """The last decision about each finding, by its id; `ledger` is oldest first."""
+    return {entry.finding_id: entry for entry in ledger}

@@ -37,6 +37,9 @@ class EvidenceKind(StrEnum):
     UNEXPLAINED = "unexplained"
     RULE = "rule"
     AUDIT_LOG = "audit-log"
+    OVERDUE = "retention-ended"
+    RELEASED = "released"
+    DELETION = "deletion-not-verified"
 
 
 @dataclass(frozen=True, slots=True)

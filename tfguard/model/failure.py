@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -27,3 +28,17 @@ class Failure:
     detail: str
     operation: str | None = None
     http_status: int | None = None
+
+
+# Codes of a service that refuses a delete since something else uses the object, or lies in it: as a word of its own
+# before a colon, for a name may spell anything.
+_BLOCKS = re.compile(
+    r"(?:^|[\s,])(?:[\w.]*(?:NotEmpty|InUse|AssociatedItem)[\w.]*|DependencyViolation|DeleteConflict\w*|"
+    r"\w+Contains\w+Exception|Existing\w+Connections|"
+    r"Invalid(?:DB|Cache|Cluster)\w*(?:SubnetGroup|ParameterGroup|Cluster)State\w*):"
+)
+
+
+def blocks_deletion(text: str) -> bool:
+    """Whether an error says that something else, which has to go first, hangs on the object or lies in it."""
+    return _BLOCKS.search(text) is not None

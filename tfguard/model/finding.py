@@ -25,6 +25,15 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
 
 
+_ALL = (DispositionKind.IMPORT, DispositionKind.RETAIN, DispositionKind.DESTROY)
+# Of two objects for one address the state can take none; which one is to go is the person's to say.
+_ACTIONS = {
+    Verdict.ORPHANED: _ALL,
+    Verdict.UNMANAGED: _ALL,
+    Verdict.DUPLICATED: (DispositionKind.RETAIN, DispositionKind.DESTROY),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One stray object, of one operation or found by a scan.
@@ -47,6 +56,6 @@ class Finding:
     @property
     def actions(self) -> tuple[str, ...]:
         """What tfguard can do about it now; nothing for one that is decided or that has no place in the state."""
-        if self.disposition is not None or self.verdict not in (Verdict.ORPHANED, Verdict.UNMANAGED):
+        if self.disposition is not None or self.object is None:
             return ()
-        return (DispositionKind.IMPORT.value,)
+        return tuple(kind.value for kind in _ACTIONS.get(self.verdict, ()))

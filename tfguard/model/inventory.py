@@ -11,6 +11,10 @@ UNKNOWN_REGION = "unknown-region"
 """The region of a scope that could not be found out."""
 
 
+ANY_VALUE = "*"
+"""Of a maker that is not named: any of its type in the same place may be it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """Where objects of one provider configuration live.
@@ -30,7 +34,8 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class MadeBy:
-    """The object that may have made another by itself: the one of `type` whose identity has `value` as `key`.
+    """The object that may have made another by itself: the one of `type` whose identity has `value` as `key`, or any
+    one where that is `ANY_VALUE`.
 
     Not `certain`: a person can have made it just as well (a rule of a security group), so that whatever else explains
     the object says more. `when_ignored`: it counts only where the maker is itself ignored (what AWS made with a default
@@ -73,6 +78,12 @@ class CloudObject:
     made_by: tuple[MadeBy, ...] = ()
 
     @property
+    def made_by_a_service(self) -> bool:
+        """Whether the object tells of itself that something else made it than a person, a living maker or not."""
+        told = any(maker.certain and not maker.when_ignored for maker in self.made_by)
+        return told or self.ignored_because is not None
+
+    @property
     def key(self) -> tuple[str, str, str, str, str]:
         """What makes this object this one, everywhere: cloud, account, region, type, import id."""
         return (self.cloud, self.account or "", self.region, self.type, self.import_id)
@@ -80,7 +91,7 @@ class CloudObject:
     @property
     def finding_id(self) -> str:
         """The same short id in every scan, since it is derived from the object's identity alone."""
-        return "o-" + hashlib.sha256("\x1f".join(self.key).encode()).hexdigest()[:8]
+        return "o-" + hashlib.sha256("\x1f".join(self.key).encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +107,9 @@ class Listing:
     """The objects of one type in one scope. With a gap, an object that is not listed may exist all the same.
 
     `soft_deleted` are those that are listed and only wait for their end (a key pending deletion): not in `objects`.
+    One that is not `exhaustive` never claimed to have all of them, as a file that somebody exported does not. One that
+    was not `asked` has a gap that is not its own: of that whole place nobody could be asked, for want of credentials,
+    say.
     """
 
     type: str
@@ -103,11 +117,21 @@ class Listing:
     objects: tuple[CloudObject, ...] = ()
     gap: Gap | None = None
     soft_deleted: tuple[CloudObject, ...] = ()
+    exhaustive: bool = True
+    asked: bool = True
 
     @property
     def complete(self) -> bool:
         """Whether an object that is not in `objects` was really not there when it was asked for."""
-        return self.gap is None
+        return self.gap is None and self.exhaustive
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """An object with what further calls told of it. With a gap that is not all, and what it lacks says nothing."""
+
+    found: CloudObject
+    gap: Gap | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,9 @@ class PlannedChange:
     """One instance that a plan changes. `desired` and `before` hold identity attributes only, never a secret.
 
     `withheld` names the identity attributes that were left out since they carry a value that is marked sensitive.
-    `silent` tells that such a value is not known yet, and that the object's id may repeat it.
+    `silent` tells that such a value is not known yet, and that the object's id may repeat it. `differs` names the
+    arguments whose values change, `forced_by` those of them for which the object is made anew: names, never values.
+    What only goes from nothing to nothing (null to false, to 0, to an empty text or list) is no difference.
     """
 
     address: str
@@ -66,6 +68,8 @@ class PlannedChange:
     region: str | None = None
     withheld: tuple[str, ...] = ()
     silent: bool = False
+    differs: tuple[str, ...] = ()
+    forced_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from tfguard.model.finding import Finding
 from tfguard.model.inventory import Coverage
+from tfguard.model.operation import Stack
 from tfguard.model.plan import ProviderConfig
 
 
@@ -29,12 +30,38 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a scan is: how much of a phase is done, of how much (None where nobody knows), and what was last."""
+    """How far a scan is: how much of a phase is done, and of how much (None where nobody knows)."""
 
     phase: str
     done: int
     total: int | None = None
-    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScopePart:
+    """The types that were asked for in some regions of an account; None where nobody knows which account it was."""
+
+    cloud: str
+    account: str | None
+    regions: tuple[str, ...]
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanScope:
+    """What a scan was to look at, however much it then could: patterns of states, and lists of the inventory."""
+
+    states: tuple[str, ...] = ()
+    lists: tuple[ScopePart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlace:
+    """An account of which something could be listed, and the regions where; None where nobody knows which it is."""
+
+    cloud: str
+    account: str | None
+    regions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +71,8 @@ class ScanResult:
     `findings` are the objects that somebody should know of; those that a rule leaves out are among them only where that
     was asked for. `summary` counts all objects by verdict, `rules` those that were left out by the name of the rule.
     `unused_rules` and `expired_rules` are rules of the configuration. `complete_listings` says of which lists nothing
-    is missing: cloud, account, region and type.
+    is missing: cloud, account, region and type. `scope` is what was to be looked at, `places` where that could be done.
+    `stacks` are those of the operations that findings name, by the operation's id.
     """
 
     findings: tuple[Finding, ...]
@@ -58,3 +86,6 @@ class ScanResult:
     unused_rules: tuple[str, ...] = ()
     expired_rules: tuple[str, ...] = ()
     complete_listings: frozenset[tuple[str, str | None, str, str]] = field(default=frozenset(), repr=False)
+    scope: ScanScope = field(default_factory=ScanScope)
+    places: tuple[ScanPlace, ...] = ()
+    stacks: Mapping[str, Stack] = field(default_factory=dict)

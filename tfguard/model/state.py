@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -22,7 +23,8 @@ class StateInstance:
     `provider` is the provider's source, `provider_key` its configuration as a plan names it (`aws`, `aws.eu`).
     `withheld` names the identity attributes that are marked sensitive, and therefore not in `identity`. `fingerprint`
     is a hash of the object's own id: it tells whether two instances of a type are one object, where no catalogue does.
-    `owned` are the objects that this one brought along and that have no address of their own.
+    `owned` are the objects that this one brought along and that have no address of their own. `account` and `region`
+    are where it says that it is, beside its own ARN; empty where it does not.
     """
 
     address: str
@@ -35,6 +37,8 @@ class StateInstance:
     withheld: tuple[str, ...] = ()
     fingerprint: str = ""
     owned: tuple[OwnedObject, ...] = ()
+    account: str = ""
+    region: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,11 @@ class StateSnapshot:
         """The same with every address as `name` gives it."""
         named = (replace(i, address=name(i.address), provider_key=name(i.provider_key)) for i in self.instances)
         return replace(self, instances=tuple(named))
+
+
+def fingerprint_of(resource_type: str, object_id: str) -> str:
+    """The fingerprint of an instance of a type whose object has this id."""
+    return hashlib.sha256(f"{resource_type}\0{object_id}".encode()).hexdigest()[:16]
 
 
 EMPTY_STATE = StateSnapshot(lineage="", serial=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import ResourceType
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.inventory import CloudObject
@@ -45,7 +45,7 @@ class Claims:
                 continue
             match = self._match(step, kind, found, window)
             # What a service usually makes by itself can be what this step wanted; then only its own name will do.
-            if match and (match.named or not found.ignored_because):
+            if match and (match.named or not found.made_by_a_service):
                 self._found.setdefault(step.address, []).append(match)
                 self._claimants.setdefault(found.finding_id, []).append(step.address)
 

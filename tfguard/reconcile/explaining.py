@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import ResourceType
 from tfguard.model.disposition import DispositionKind
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
@@ -192,9 +192,9 @@ class Explainer:
     def _is_settled(self, entry: _Entry, settled: set[tuple[str, str, str]]) -> bool:
         """Whether a later operation of the stack had the object in its state: what was before explains nothing then."""
         if entry.seen is not None:
+            told = ((entry.kind.arn_key, entry.seen.arn), ("name", entry.seen.name), ("id", entry.seen.id))
             return (entry.kind.type, "import", entry.seen.import_id) in settled or any(
-                (entry.kind.type, key, value) in settled
-                for key, value in (("arn", entry.seen.arn), ("name", entry.seen.name), ("id", entry.seen.id))
+                (entry.kind.type, key, value) in settled for key, value in told if key
             )
         return any(name in settled for name in self._names_of(entry.step))
 
@@ -298,10 +298,10 @@ def _as_made(entry: _Entry, found: CloudObject) -> Explanation | None:
     if not inside:
         if entry.concluded and step.outcome is Outcome.ABSENT:
             return None  # it was looked for, and was not there
-        if match.named and found.created_at is not None:
-            if not step.open:
+        if match.named:
+            if found.created_at is not None and not step.open:
                 return None  # made at another time, under the name that the step wanted
-            confidence = Confidence.POSSIBLE
+            confidence = Confidence.POSSIBLE  # whoever it was may have made it since
         elif not match.named:
             # That it was not there before says little by now, unless nobody could look after the run.
             unlooked = step.outcome in (None, Outcome.UNKNOWN) and window.baseline_complete

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
-from tfguard.model.disposition import Disposition
+from tfguard.model.disposition import Disposition, DispositionKind, latest
 from tfguard.model.evidence import Evidence, EvidenceKind
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject, Coverage, Gap
@@ -18,27 +19,52 @@ _VERDICTS: Mapping[Outcome, Verdict] = {
 }
 
 
-def findings_of(operations: Iterable[Operation], ledger: Sequence[Disposition]) -> tuple[Finding, ...]:
-    """Each stray object once, newest operation last; decided ones carry their disposition."""
+def findings_of(operations: Iterable[Operation], ledger: Sequence[Disposition], now: datetime) -> tuple[Finding, ...]:
+    """Each stray object once, newest operation last; decided ones carry the disposition that holds `now`."""
     found: dict[str, Finding] = {}
     for operation in operations:
         decided = decisions_since(operation, ledger)
         for step in operation.steps:
             for seen in step.observed:
                 if seen.finding_id and not seen.in_state and step.outcome in _VERDICTS:
-                    found[seen.finding_id] = _finding(operation, step, seen, decided.get(seen.finding_id))
+                    found[seen.finding_id] = _finding(operation, step, seen, decided.get(seen.finding_id), now)
     return tuple(found.values())
 
 
 def decisions_since(operation: Operation, ledger: Sequence[Disposition]) -> Mapping[str, Disposition]:
-    """The decisions by finding id that were made after the operation began.
+    """The last decisions by finding id that were made after the operation began, whether or not they still hold.
 
     An id comes from the object's identity alone: an object that is made again under an old name needs a decision anew.
     """
-    return {entry.finding_id: entry for entry in ledger if entry.at >= operation.intent.started_at}
+    return latest(entry for entry in ledger if entry.at >= operation.intent.started_at)
 
 
-def _finding(operation: Operation, step: Step, seen: ObservedObject, decided: Disposition | None) -> Finding:
+def holding(decided: Mapping[str, Disposition], now: datetime) -> Mapping[str, Disposition]:
+    """Those of the decisions that settle their finding `now`."""
+    return {name: entry for name, entry in decided.items() if entry.holds(now)}
+
+
+def lapsed(entry: Disposition | None, now: datetime) -> tuple[Evidence, ...]:
+    """What is to be told of a finding whose last decision does not hold (any more); nothing where one does."""
+    if entry is None or entry.holds(now):
+        return ()
+    by = f"{entry.owner or entry.actor}: {entry.reason}"
+    match entry.kind:
+        case DispositionKind.RETAIN:
+            return (Evidence(EvidenceKind.OVERDUE, f"overdue: kept until {entry.until:%Y-%m-%d %H:%M}Z by {by}"),)
+        case DispositionKind.RELEASE:
+            return (Evidence(EvidenceKind.RELEASED, f"was kept, and released by {by}"),)
+        case _:
+            stage = entry.stage.value if entry.stage else "unknown"
+            at = f"{entry.at:%Y-%m-%d %H:%M}Z"
+            return (
+                Evidence(EvidenceKind.DELETION, f"its deletion is {stage} since {at} by {entry.actor}: {entry.reason}"),
+            )
+
+
+def _finding(
+    operation: Operation, step: Step, seen: ObservedObject, decided: Disposition | None, now: datetime
+) -> Finding:
     addresses = seen.addresses or (step.address,)
     when = Evidence(EvidenceKind.OPERATION, f"planned by operation {operation.id} ({operation.intent.command})")
     return Finding(
@@ -48,8 +74,8 @@ def _finding(operation: Operation, step: Step, seen: ObservedObject, decided: Di
         address=addresses[0] if len(addresses) == 1 else None,
         operation_id=operation.id,
         object=_object(seen),
-        evidence=(*(seen.evidence or step.evidence), when),
-        disposition=decided,
+        evidence=(*(seen.evidence or step.evidence), when, *lapsed(decided, now)),
+        disposition=decided if decided and decided.holds(now) else None,
         addresses=addresses,
         provider_key=step.provider_key,
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.model.failure import Failure
 from tfguard.model.inventory import UNKNOWN_REGION, Gap, Listing, Scope
 from tfguard.model.operation import BaselineEntry, Step, StepStatus
@@ -80,6 +80,7 @@ class Look:
             before=frozenset(found for entry in entries for found in entry.object_ids),
             baseline_complete=bool(entries) and all(entry.complete for entry in entries),
             accounts=frozenset(entry.account for entry in entries),
+            end_seen=self.stream_whole,
         )
 
     def listing(self, key: ListingKey) -> Listing | None:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import IntEnum
 
 from tfguard.catalog.types import ResourceType
+from tfguard.model.arn import names_elsewhere
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.inventory import CloudObject
 
@@ -16,9 +17,6 @@ CLOCK_SKEW = timedelta(seconds=60)
 
 # How wrong a clock may be before it is believed against a complete list that did not have the object.
 _WRONG_CLOCK = timedelta(days=1)
-
-# Unique in the world: where both sides know it, nothing else is asked. (A queue's url is not: its host part varies.)
-_DECISIVE = "arn"
 
 
 class Likeness(IntEnum):
@@ -45,23 +43,25 @@ class Match:
 
 
 def same_object(kind: ResourceType, identity: Mapping[str, str], found: CloudObject) -> bool:
-    """Whether a state's or a record's identity means this very object: keys are compared, not `id` (docs/facts)."""
-    if _DECISIVE in kind.keys and _DECISIVE in identity:
-        if _DECISIVE in found.identity:
-            return identity[_DECISIVE] == found.identity[_DECISIVE]
-        if lies_elsewhere(identity, found.account, found.region):
+    """Whether a state's or a record's identity means this very object: keys are compared, not `id` (docs/facts).
+
+    An ARN is unique in the world: where both sides know it, nothing else is asked. (A queue's url is not: its host part
+    varies.)
+    """
+    arn = kind.arn_key
+    if arn is not None and arn in identity:
+        if arn in found.identity:
+            return kind.comparable(arn, identity[arn]) == kind.comparable(arn, found.identity[arn])
+        if names_elsewhere(identity[arn], found.account, found.region):
             return False
     both = [key for key in kind.keys if key in identity and key in found.identity]
     return any(kind.comparable(key, identity[key]) == kind.comparable(key, found.identity[key]) for key in both)
 
 
-def lies_elsewhere(identity: Mapping[str, str], account: str | None, region: str) -> bool:
+def lies_elsewhere(kind: ResourceType | None, identity: Mapping[str, str], account: str | None, region: str) -> bool:
     """Whether an identity's ARN names another account or region; what either side leaves out is no difference."""
-    parts = identity.get(_DECISIVE, "").split(":")
-    if len(parts) < 6 or parts[0] != "arn":
-        return False
-    other_region = bool(parts[3]) and region not in ("", "global", parts[3])
-    return other_region or (bool(parts[4]) and account not in (None, parts[4]))
+    arn = kind.arn_key if kind else None
+    return arn is not None and names_elsewhere(identity.get(arn, ""), account, region)
 
 
 def likeness(kind: ResourceType, desired: Mapping[str, str], found: CloudObject) -> tuple[Likeness, str]:
@@ -87,7 +87,8 @@ class Window:
     """When the operation ran, and which objects were there before it.
 
     `before` holds finding ids; `baseline_complete` tells whether an object that is not among them was really absent.
-    `accounts` are those under which the ids were made: None where the account could not be asked for then.
+    `accounts` are those under which the ids were made: None where the account could not be asked for then. Without
+    `end_seen` it was killed, and others may have made things between its end and the look.
     """
 
     started_at: datetime
@@ -95,6 +96,7 @@ class Window:
     before: frozenset[str]
     baseline_complete: bool
     accounts: frozenset[str | None] = frozenset()
+    end_seen: bool = True
 
     def existed_before(self, found: CloudObject) -> bool:
         """Whether the object is older than the operation."""
@@ -132,7 +134,10 @@ def candidate(kind: ResourceType, desired: Mapping[str, str], found: CloudObject
         evidence.append(Evidence(EvidenceKind.CREATED_IN_WINDOW, detail))
     # A creation time says more than the lists: between them others have made things too.
     in_time = window.made_inside(found) if found.created_at else window.baseline_complete
-    return Match(found, _confidence(like, in_time), tuple(evidence), like is Likeness.KEY)
+    confidence = _confidence(like, in_time)
+    if found.created_at is None and not window.end_seen and confidence is Confidence.CERTAIN:
+        confidence = Confidence.LIKELY
+    return Match(found, confidence, tuple(evidence), like is Likeness.KEY)
 
 
 def _confidence(like: Likeness, in_time: bool) -> Confidence:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import ResourceType
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.failure import FailureKind

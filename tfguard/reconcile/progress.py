@@ -99,6 +99,8 @@ class Progress:
         return tuple(self._apply(step, whole_success) for step in steps)
 
     def _apply(self, step: Step, whole_success: bool) -> Step:
+        if step.status is not StepStatus.PENDING:
+            return step  # none of the engine's: it is only looked up
         started, ended = self.started.get(step.address, set()), self.ended.get(step.address, set())
         wanted = {"create", "delete"} if step.action is Action.REPLACE else {step.action.value}
         failure = self.failures.get(step.address)

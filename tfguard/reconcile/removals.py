@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import ResourceType
 from tfguard.model.disposition import DispositionKind
 from tfguard.model.evidence import Evidence, EvidenceKind
@@ -38,9 +38,9 @@ def deleted(step: Step, look: Look, catalog: Catalog, held: StateInstance | None
         return left_over(step, left, look)
     if listing.gap is not None:
         return unknown_unless_seen(step, EvidenceKind.GAP, f"{listing.gap.scope}: {listing.gap.reason}")
-    if lies_elsewhere(step.before, listing.scope.account, listing.scope.region):
+    if lies_elsewhere(kind, step.before, listing.scope.account, listing.scope.region):
         return unknown_unless_seen(
-            step, EvidenceKind.GAP, f"{listing.scope}: the object lies elsewhere ({step.before['arn']})"
+            step, EvidenceKind.GAP, f"{listing.scope}: the object lies elsewhere ({step.before[kind.arn_key or 'arn']})"
         )
     if not tells_apart(kind, step.before):
         if step.status is StepStatus.OK:

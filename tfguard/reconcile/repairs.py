@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.model.address import is_address, lies_below, normal_address, resource_type
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.evidence import Evidence, EvidenceKind

@@ -7,16 +7,20 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import ResourceType
+from tfguard.model.arn import place_in
 from tfguard.model.inventory import CloudObject
 from tfguard.model.secrets import WITHHELD_WORD, Withholding, has_key
 from tfguard.model.state import StateInstance, StateSnapshot
+from tfguard.reconcile.whereabouts import Configurations, Fit, Whereabouts
 
-_ARN = "arn"
+_ACCOUNTED_FOR, _FOUND = 1, 2
+_PLACES_TOLD = 4
 _Bucket = int | list[int]
 _Table = dict[str, _Bucket]
 _Pair = tuple[str, str]
+_Group = tuple[tuple[str, ...], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +47,48 @@ class Unlisted:
     claim: Claim
 
 
+@dataclass(frozen=True, slots=True)
+class Rivals:
+    """Why nobody can tell whether an instance is this object: `places` are some of those where its name was listed."""
+
+    claim: Claim
+    places: tuple[str, ...]
+
+
 class _Tables:
     """The keys of one type.
 
-    `arns` decide alone. `free` are the other keys of instances without an ARN, which count wherever the object is;
-    `bound` those of instances with one, which count for objects without, and in the place that the ARN names.
-    `blind` are the instances of which a key is withheld or none is there: the keys that are visible, and the accounts
-    that they can be in (none: any). `keyless` are those without any key, `prints` the hashes of their ids.
+    `arns` decide alone. `free` are the other keys of instances without an ARN, by the account that the instance is in
+    (empty where that is not told); `bound` those of instances with one, which count for objects without.
+    `blind` are the instances of which a key is withheld or none is there, in groups of those with the same visible keys
+    at the same place. `keyless` are those without any key, `prints` the hashes of their ids.
     """
 
-    __slots__ = ("arns", "blind", "bound", "free", "keyless", "kind", "prints")
+    __slots__ = ("arns", "blind", "bound", "free", "groups", "keyless", "kind", "prints")
 
     def __init__(self, kind: ResourceType) -> None:
         self.kind = kind
         self.arns: _Table = {}
-        self.free: dict[str, _Table] = {}
+        self.free: dict[str, dict[str, _Table]] = {}
         self.bound: dict[str, _Table] = {}
-        self.blind: dict[int, tuple[tuple[str, ...], frozenset[str]]] = {}
+        self.blind: dict[int, _Group] = {}
+        self.groups: dict[_Group, dict[int, None]] = {}
         self.prints: _Table = {}
         self.keyless: dict[tuple[int, str], int] = {}
+
+    def is_blind(self, claim: int, visible: tuple[str, ...], place: int) -> None:
+        """Note that of a claim only these keys are visible."""
+        before = self.blind.get(claim)
+        if before is not None:
+            self.groups[before].pop(claim, None)
+        self.blind[claim] = (visible, place)
+        self.groups.setdefault((visible, place), {})[claim] = None
+
+    def free_claims(self, key: str, value: str, account: str | None) -> Iterator[int]:
+        """The claims without an ARN that have this value, and that can be in the account (None: in any)."""
+        by_account = self.free.get(key, {})
+        for told in by_account if account is None else dict.fromkeys((account, "")):
+            yield from _in(by_account.get(told, {}).get(value))
 
     def keys_in(self, identity: Mapping[str, str]) -> dict[str, str]:
         """The keys in an identity, as they are compared."""
@@ -92,8 +119,38 @@ class _Pairs:
         return number
 
 
+class _Places:
+    """Whereabouts by number, each kept once."""
+
+    __slots__ = ("_named", "_numbers", "all")
+
+    def __init__(self) -> None:
+        self.all: list[Whereabouts] = []
+        self._numbers: dict[Whereabouts, int] = {}
+        self._named: dict[_Pair, int] = {}
+
+    def add(self, where: Whereabouts) -> int:
+        """The number of a place, a new one the first time."""
+        number = self._numbers.setdefault(where, len(self.all))
+        if number == len(self.all):
+            self.all.append(where)
+        return number
+
+    def of_arn(self, arn: str) -> int:
+        """The number of the place that an ARN names."""
+        named = place_in(arn)
+        if named not in self._named:
+            account, region = (frozenset(filter(None, [part])) for part in named)
+            self._named[named] = self.add(Whereabouts(account, region))
+        return self._named[named]
+
+
 class StateIndex:
-    """Answers which state claims an object, by the rules of `matching.same_object`, in time that does not grow.
+    """Answers which state claims an object, in time that does not grow.
+
+    Keys are compared as in `matching.same_object`, and an instance without an ARN is bound to where it is, as far as
+    anything tells: modules make objects of one name in every account and region. Where it can be one of several
+    objects, that is known only when everything is listed: `match` leaves it open, and `alone` and `rivals` tell then.
 
     A state is added as a snapshot that can be dropped afterwards. Added again, it is read anew: claims are only ever
     added, so that an object counts as managed if any reading has it.
@@ -105,15 +162,18 @@ class StateIndex:
         self._by_name: dict[str, _Tables | None] = {}
         self._secrets: dict[int, frozenset[str]] = {}
         self._states = _Pairs()
-        self._places = _Pairs()
-        # Of each claim, by its number: the state, the address, the place of its ARN, the last reading that had it,
+        self._places = _Places()
+        # Of each claim, by its number: the state, the address, the place, the first and the last reading that had it,
         # and whether it is accounted for: an object was found for it, or it is one that need not be listed.
         self._state = array("L")
         self._address: list[str] = []
         self._place = array("L")
+        self._since = bytearray()
         self._read = bytearray()
         self._found = bytearray()
         self._reading = 0
+        # Of claims that can be one of several objects: some of the places where such objects were listed.
+        self._seen: dict[int, set[tuple[str | None, str]]] = {}
 
     def __len__(self) -> int:
         """How many instances there are, the objects that they own included."""
@@ -130,34 +190,54 @@ class StateIndex:
         hidden = Withholding(snapshot.secrets) if snapshot.secrets else None
         if snapshot.secrets:
             self._secrets[state] = self._secrets.get(state, frozenset()) | snapshot.secrets
-        accounts: dict[str, set[str]] = {}
-        doubtful: list[tuple[int, str, _Tables, tuple[str, ...]]] = []
+        configurations = Configurations(snapshot.instances, self._kind_of)
         for instance in snapshot.instances:
             tables = self._of(instance.type)
             address = _shown(instance, hidden)
-            if arn := instance.identity.get(_ARN):
-                accounts.setdefault(instance.provider_key, set()).add(_place_of(arn)[0])
             if tables is not None:
-                claim, visible = self._claim(state, address, tables, instance.identity, anew)
+                claim, visible = self._claim(state, address, tables, instance.identity, instance, configurations, anew)
                 if not visible or any(key in instance.withheld for key in tables.kind.keys):
-                    doubtful.append((claim, instance.provider_key, tables, visible))
+                    tables.is_blind(claim, visible, self._place[claim])
                 if not visible:
                     _print(tables, instance, claim)
             for owned in instance.owned:
                 if inner := self._of(owned.type):
-                    claim, _ = self._claim(state, address, inner, {owned.key: owned.value}, anew)
-                    self._found[claim] = 1
-        for claim, provider_key, its, visible in doubtful:
-            # One provider configuration works in one account, which its other objects tell.
-            known = frozenset(account for account in accounts.get(provider_key, ()) if account.isdecimal())
-            its.blind[claim] = (visible, known)
+                    known = {owned.key: owned.value}
+                    claim, _ = self._claim(state, address, inner, known, instance, configurations, anew)
+                    self._found[claim] = self._found[claim] or _ACCOUNTED_FOR
 
     def match(self, found: CloudObject) -> Claim | None:
-        """The instance that claims an object, None for an object that no state knows. The claim counts as found."""
-        claims = list(self._matches(found))
-        for claim in claims:
-            self._found[claim] = 1
-        return self._told(claims[0]) if claims else None
+        """The instance that claims an object, None for an object that no state knows for certain. The claim counts as
+        found."""
+        sure: list[int] = []
+        for claim, fit in self._matches(found):
+            if fit is Fit.YES:
+                sure.append(claim)
+                self._found[claim] = _FOUND
+            else:
+                seen = self._seen.setdefault(claim, set())
+                if len(seen) < _PLACES_TOLD:  # what counts is whether there is more than one
+                    seen.add((found.account, found.region))
+        return self._told(sure[0]) if sure else None
+
+    def may_be_known(self, found: CloudObject) -> bool:
+        """Whether an object that nothing claims for certain can be what some instance stands for."""
+        return any(True for _ in self._matches(found))
+
+    def alone(self, found: CloudObject) -> Claim | None:
+        """The instance that stands for an object since it can be no other one. Ask when `match` has seen them all."""
+        for claim, _ in self._matches(found):
+            if self._found[claim] != _FOUND and self._seen.get(claim) == {(found.account, found.region)}:
+                self._found[claim] = _ACCOUNTED_FOR
+                return self._told(claim)
+        return None
+
+    def rivals(self, found: CloudObject) -> Rivals | None:
+        """An instance that can be this object, or one of the same name elsewhere; None where there is none."""
+        for claim, _ in self._matches(found):
+            places = sorted(f"{account or 'unknown-account'} {region}" for account, region in self._seen.get(claim, ()))
+            return Rivals(self._told(claim), tuple(places))
+        return None
 
     def doubt(self, found: CloudObject) -> Claim | None:
         """An instance that may be this object, since what would tell is withheld: nothing may be concluded then.
@@ -167,10 +247,15 @@ class StateIndex:
         tables = self._tables.get(found.type)
         if tables is None:
             return None
-        for claim, (visible, accounts) in tables.blind.items():
-            elsewhere = bool(accounts) and found.account is not None and found.account not in accounts
-            if not (self._found[claim] or elsewhere or any(key in found.identity for key in visible)):
-                return self._told(claim)
+        for (visible, place), claims in tables.groups.items():
+            elsewhere = self._places.all[place].fit(found.account, found.region) is Fit.NO
+            if elsewhere or any(key in found.identity for key in visible):
+                continue
+            while claims:
+                claim = next(iter(claims))
+                if not self._found[claim]:
+                    return self._told(claim)
+                del claims[claim]  # what is found stays so
         return None
 
     def secrets_of(self, claim: Claim) -> frozenset[str]:
@@ -189,25 +274,32 @@ class StateIndex:
             if tables is None or not tables.prints:
                 continue
             for claim in _in(tables.prints.get(_fingerprint(found))):
-                _, accounts = tables.blind[claim]
-                if not accounts or found.account in (None, *accounts):
+                if self._places.all[self._place[claim]].fit(found.account, found.region) is not Fit.NO:
                     fitting.setdefault(claim, []).append(position)
         certain = {claim: positions[0] for claim, positions in fitting.items() if len(positions) == 1}
         for claim in certain:
-            self._found[claim] = 1
+            self._found[claim] = _FOUND
         return {position: self._told(claim) for claim, position in certain.items()}
 
-    def knows(self, resource_type: str, key: str, value: str, account: str | None, region: str) -> bool:
-        """Whether any state claims an object of the type with this value, as far as can be told in this place."""
+    def knows(
+        self, resource_type: str, key: str, value: str, account: str | None, region: str, *, surely: bool = False
+    ) -> bool:
+        """Whether any state claims an object of the type with this value at this place.
+
+        One of which nothing tells where it is counts as well, unless it has to be there `surely`.
+        """
         tables = self._of(resource_type)
         if tables is None:
             return False
-        value = tables.kind.comparable(key, value)
-        if key == _ARN:
+        kind, value = tables.kind, tables.kind.comparable(key, value)
+        if key == kind.arn_key:
             return value in tables.arns
-        if value in tables.free.get(key, ()):
-            return True
-        return any(self._lies_at(claim, account, region) for claim in _in(tables.bound.get(key, {}).get(value)))
+        region = "global" if kind.is_global else region
+        enough = Fit.YES if surely else Fit.MAYBE
+        return any(
+            kind.is_unique_anywhere(key) or self._fit(claim, account, region) >= enough
+            for claim in (*tables.free_claims(key, value, account), *_in(tables.bound.get(key, {}).get(value)))
+        )
 
     def held(self, wanted: Collection[Claim]) -> frozenset[Claim]:
         """Those of these addresses that have an object in the last reading of their state."""
@@ -228,74 +320,115 @@ class StateIndex:
     def unlisted(self, complete: Collection[tuple[str, str, str]]) -> Iterator[Unlisted]:
         """What the states have, and complete lists have not; `complete` holds type, account and region of each list.
 
-        Only what has an ARN can be told: the others may lie anywhere.
+        Only what has an ARN can be told: the others may lie anywhere. And only what was in a state before the lists
+        were made: what came later cannot be in them.
         """
         listed = {kind for kind, _, _ in complete}
         for name in self._tables.keys() & listed:
             for arn, bucket in self._tables[name].arns.items():
+                account, region = place_in(arn)
+                at = region or "global"
+                if (name, account, at) not in complete:
+                    continue
                 for claim in _in(bucket):
-                    account, region = self._places.all[self._place[claim]]
-                    at = region or "global"
-                    lost = not self._found[claim] and self._read[claim] == self._reading
-                    if lost and (name, account, at) in complete:
+                    if not self._found[claim] and not self._since[claim] and self._read[claim] == self._reading:
                         secrets = self._secrets.get(self._state[claim])
                         shown = Withholding(secrets).text(arn, WITHHELD_WORD) if secrets else arn
                         yield Unlisted(name, shown, account, at, self._told(claim))
 
-    def _matches(self, found: CloudObject) -> Iterator[int]:
+    def _matches(self, found: CloudObject) -> Iterator[tuple[int, Fit]]:
+        """The claims that can be an object, and how surely each is; never one that is elsewhere."""
         tables = self._tables.get(found.type)
         if tables is None:
             return
-        known = tables.keys_in(found.identity)
-        if _ARN in known:
-            yield from _in(tables.arns.get(known[_ARN]))
+        kind, known = tables.kind, tables.keys_in(found.identity)
+        arn = known.pop(kind.arn_key, None) if kind.arn_key else None
+        if arn is not None:
+            yield from ((claim, Fit.YES) for claim in _in(tables.arns.get(arn)))
         for key, value in known.items():
-            yield from _in(tables.free.get(key, {}).get(value))
-            if _ARN not in known and key in tables.bound:
-                for claim in _in(tables.bound[key].get(value)):
-                    if self._lies_at(claim, found.account, found.region):
-                        yield claim
+            if key in tables.free:
+                claims = tables.free_claims(key, value, found.account)
+                if kind.is_unique_anywhere(key):
+                    yield from ((claim, Fit.YES) for claim in claims)
+                else:
+                    yield from self._fitting(claims, found)
+            if arn is None and key in tables.bound:
+                yield from self._fitting(_in(tables.bound[key].get(value)), found)
+
+    def _fitting(self, claims: Iterable[int], found: CloudObject) -> Iterator[tuple[int, Fit]]:
+        for claim in claims:
+            fit = self._fit(claim, found.account, found.region)
+            if fit is not Fit.NO:
+                yield claim, fit
 
     def _claim(
-        self, state: int, address: str, tables: _Tables, identity: Mapping[str, str], anew: bool
+        self,
+        state: int,
+        address: str,
+        tables: _Tables,
+        identity: Mapping[str, str],
+        instance: StateInstance,
+        configurations: Configurations,
+        anew: bool,
     ) -> tuple[int, tuple[str, ...]]:
         """The number of a claim, a new one unless the state has made it before; and the keys that are visible."""
         known = tables.keys_in(identity)
         visible = tuple(known)
-        arn = known.pop(_ARN, None)
-        others = tables.free if arn is None else tables.bound
-        claim = self._made_before(state, address, arn, known, tables) if anew else None
-        if claim is not None:
-            self._read[claim] = self._reading
-            known = {key: value for key, value in known.items() if value not in others.get(key, ())}
+        arn = known.pop(tables.kind.arn_key, None) if tables.kind.arn_key else None
+        if arn is not None:
+            place, others = self._places.of_arn(arn), tables.bound
+            claim = self._same(state, address, place, _in(tables.arns.get(arn))) if anew else None
         else:
-            claim = self._new(state, address, _place_of(arn) if arn is not None else ("", ""))
+            where = configurations.of(instance)
+            account = next(iter(where.accounts)) if len(where.accounts) == 1 else ""
+            place = self._places.add(where)
+            claim = self._made_before(state, address, place, account, known, tables) if anew else None
+            others = {}
+            for key in known:
+                within = "" if tables.kind.is_unique_anywhere(key) else account
+                others[key] = tables.free.setdefault(key, {}).setdefault(within, {})
+        fresh = claim is None
+        if claim is None:
+            claim = self._new(state, address, place)
             if arn is not None:
                 _put(tables.arns, arn, claim)
             if not visible:
                 tables.keyless[state, address] = claim
+        self._read[claim] = self._reading
         for key, value in known.items():
-            _put(others.setdefault(key, {}), value, claim)
+            table = others.setdefault(key, {})
+            if fresh or claim not in _in(table.get(value)):
+                _put(table, value, claim)
         return claim, visible
 
-    def _new(self, state: int, address: str, place: _Pair) -> int:
+    def _new(self, state: int, address: str, place: int) -> int:
         self._state.append(state)
         self._address.append(address)
-        self._place.append(self._places.add(place))
+        self._place.append(place)
+        self._since.append(self._reading)
         self._read.append(self._reading)
         self._found.append(0)
         return len(self._address) - 1
 
     def _made_before(
-        self, state: int, address: str, arn: str | None, known: Mapping[str, str], tables: _Tables
+        self, state: int, address: str, place: int, account: str, known: Mapping[str, str], tables: _Tables
     ) -> int | None:
-        if arn is not None:
-            same: Iterable[int] = _in(tables.arns.get(arn))
-        elif known:
-            same = (claim for key, value in known.items() for claim in _in(tables.free.get(key, {}).get(value)))
+        same: Iterable[int]
+        if known:
+            same = (claim for key, value in known.items() for claim in tables.free_claims(key, value, account))
         else:
-            return tables.keyless.get((state, address))
-        return next((claim for claim in same if self._state[claim] == state and self._address[claim] == address), None)
+            same = _in(tables.keyless.get((state, address)))
+        return self._same(state, address, place, same)
+
+    def _same(self, state: int, address: str, place: int, claims: Iterable[int]) -> int | None:
+        """The claim among these that is the address's own at the same place, or at one that was not told till now."""
+        for claim in claims:
+            if self._state[claim] == state and self._address[claim] == address:
+                if self._places.all[self._place[claim]] == Whereabouts():
+                    self._place[claim] = place
+                if self._place[claim] == place:
+                    return claim
+        return None
 
     def _of(self, resource_type: str) -> _Tables | None:
         """The tables of a type, also by another name of it; None for one that the catalogue does not know."""
@@ -304,12 +437,12 @@ class StateIndex:
             self._by_name[resource_type] = self._tables.setdefault(kind.type, _Tables(kind)) if kind else None
         return self._by_name[resource_type]
 
-    def _lies_at(self, claim: int, account: str | None, region: str) -> bool:
-        """Whether the place that a claim's ARN names can be this one: what either side leaves out is no difference."""
-        named_account, named_region = self._places.all[self._place[claim]]
-        if named_region and region not in ("", "global", named_region):
-            return False
-        return not named_account or account in (None, named_account)
+    def _kind_of(self, instance: StateInstance) -> ResourceType | None:
+        tables = self._of(instance.type)
+        return tables.kind if tables else None
+
+    def _fit(self, claim: int, account: str | None, region: str) -> Fit:
+        return self._places.all[self._place[claim]].fit(account, region)
 
     def _told(self, claim: int) -> Claim:
         return Claim(*self._states.all[self._state[claim]], self._address[claim])
@@ -337,12 +470,6 @@ def _in(bucket: _Bucket | None) -> Iterable[int]:
     return (bucket,) if isinstance(bucket, int) else bucket
 
 
-def _place_of(arn: str) -> _Pair:
-    """The account and region that an ARN names; empty where it does not."""
-    parts = arn.split(":", 5)
-    return (parts[4], parts[3]) if len(parts) == 6 and parts[0] == "arn" else ("", "")
-
-
 def _shown(instance: StateInstance, hidden: Withholding | None) -> str:
     """The address as it may be shown, with a key that is marked withheld."""
     address = instance.address
@@ -353,4 +480,4 @@ def _shown(instance: StateInstance, hidden: Withholding | None) -> str:
 
 def _fingerprint(found: CloudObject) -> str:
     """The hash of an object's id, as `StateInstance.fingerprint` has it."""
-    return hashlib.sha256(f"{found.type}\0{found.id}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{found.type}\0{found.id}".encode("utf-8", "surrogatepass")).hexdigest()[:16]

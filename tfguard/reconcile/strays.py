@@ -6,15 +6,18 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from tfguard.model.audit import Creation
+from tfguard.model.disposition import Disposition
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject
 from tfguard.model.secrets import WITHHELD_WORD, Withholding, is_secret
 from tfguard.reconcile.explaining import Explanation
-from tfguard.reconcile.state_index import Claim, Unlisted
-from tfguard.reconcile.verdicts import Ruling
+from tfguard.reconcile.findings import lapsed
+from tfguard.reconcile.state_index import Claim, Rivals, Unlisted
+from tfguard.reconcile.verdicts import Ruling, is_newer
 
 Explained = tuple[CloudObject, tuple[Explanation, ...]]
 
@@ -77,18 +80,27 @@ def _finding(
     )
 
 
-def unmanaged(found: CloudObject, states: int, unread: Sequence[str]) -> Finding:
-    """The finding for an object that nothing explains; `unread` are records that could, and cannot be read."""
+def unmanaged(found: CloudObject, states: int, unread: Sequence[str], cut: Sequence[str] = ()) -> Finding:
+    """The finding for an object that nothing explains; `unread` are records that could, and cannot be read, and `cut`
+    those of which only the newest operations were read."""
     known = f"in none of {states} states" if states != 1 else "not in the only state that was read"
     evidence = [Evidence(EvidenceKind.UNEXPLAINED, f"{known}, and no recorded operation explains it")]
     evidence += [Evidence(EvidenceKind.GAP, f"the record at {where} cannot be read") for where in unread]
-    confidence = Confidence.LIKELY if unread else Confidence.CERTAIN
+    evidence += [Evidence(EvidenceKind.GAP, f"older operations recorded at {where} were not read") for where in cut]
+    confidence = Confidence.LIKELY if unread or cut else Confidence.CERTAIN
     return Finding(found.finding_id, Verdict.UNMANAGED, confidence, None, None, found, tuple(evidence))
 
 
 def unknown(found: CloudObject, why: Sequence[Evidence], operation_id: str | None = None) -> Finding:
     """The finding for an object about which nothing may be concluded."""
     return Finding(found.finding_id, Verdict.UNKNOWN, Confidence.POSSIBLE, None, operation_id, found, tuple(why))
+
+
+def of_equal_name(rivals: Rivals) -> Evidence:
+    """Why an object that has the name of a state's instance may be another one."""
+    untold = f"it may be {rivals.claim}, and nothing tells in which account and region that one is"
+    several = f"; the name exists in {', '.join(rivals.places)}" if len(rivals.places) > 1 else ""
+    return Evidence(EvidenceKind.GAP, untold + several)
 
 
 def without_secrets(found: CloudObject, secrets: frozenset[str]) -> CloudObject:
@@ -110,20 +122,37 @@ def ruled(found: CloudObject, ruling: Ruling) -> Finding:
     )
 
 
+def with_lapsed(finding: Finding, decided: Mapping[str, Disposition], now: datetime) -> Finding:
+    """The finding with what became of the last decision about its object, where that does not hold `now`; `decided` are
+    the last ones, by finding id."""
+    found = finding.object
+    if found is None or finding.disposition is not None:
+        return finding
+    entry = decided.get(finding.id) or decided.get(replace(found, account=None).finding_id)
+    if entry is None or is_newer(found, entry):
+        return finding
+    return replace(finding, evidence=(*finding.evidence, *lapsed(entry, now)))
+
+
 def missing(lost: Unlisted) -> Finding:
     """The finding for what a state has and the provider has not; it is no object, so that it has an id of its own."""
-    digest = hashlib.sha256("\x1f".join(("missing", lost.type, lost.arn, str(lost.claim))).encode()).hexdigest()
+    told = "\x1f".join(("missing", lost.type, lost.arn, str(lost.claim)))
+    digest = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
     where = f"{lost.arn}, which is {lost.claim}, is not among the {lost.type} of {lost.account} {lost.region}"
     evidence = (Evidence(EvidenceKind.NOT_LISTED, where),)
     return Finding(f"o-{digest[:8]}", Verdict.MISSING, Confidence.CERTAIN, lost.claim.address, None, None, evidence)
 
 
 def with_creation(finding: Finding, creations: Mapping[str, Creation], known: Collection[str]) -> Finding:
-    """The finding with what the audit log says of who made the object; `known` are the operations that were read."""
+    """The finding with what the audit log says of who made the object; `known` are the operations that were read.
+
+    Where the object does not tell when it was made, the call may have made another one of its name: no verdict.
+    """
     made = creations.get(finding.id)
     if made is None:
         return finding
-    if made.operation_id in known and finding.verdict is Verdict.UNMANAGED:
+    dated = finding.object is not None and finding.object.created_at is not None
+    if dated and made.operation_id in known and finding.verdict is Verdict.UNMANAGED:
         # Its own user agent: evidence, though a client may say what it likes.
         finding = replace(
             finding, verdict=Verdict.ORPHANED, confidence=Confidence.LIKELY, operation_id=made.operation_id, evidence=()

@@ -1,7 +1,9 @@
 """What a listed object is: managed, ignored by a named rule, somebody else's, or one that somebody must look at. Pure.
 
 The first verdict that holds counts: soft-deleted, managed, retained, foreign, ignored by the catalogue, by its maker or
-by the configuration, unknown, explained by an operation, unmanaged.
+by the configuration, unknown (a run is at work on it, a state cannot be read, an instance may or may not stand for it,
+a maker was not looked up), orphaned or duplicated where an operation explains it, unmanaged. `missing` is no verdict on
+an object that is listed, but on one that a state has and a complete list has not.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
+from tfguard.model.arn import arn_part
 from tfguard.model.config import IgnoreRule
-from tfguard.model.disposition import Disposition, DispositionKind
+from tfguard.model.disposition import Disposition, DispositionKind, latest
 from tfguard.model.finding import Verdict
-from tfguard.model.inventory import CloudObject, Listing, MadeBy
+from tfguard.model.inventory import ANY_VALUE, UNKNOWN_REGION, CloudObject, Listing, MadeBy
 from tfguard.reconcile.matching import CLOCK_SKEW
+from tfguard.reconcile.scopes import Place
 from tfguard.reconcile.state_index import StateIndex
 
 _GLOBAL = "global"
@@ -36,17 +40,30 @@ class Ruling:
 class IgnoreRules:
     """The rules of tfguard.yaml. One that has expired does not apply any more. Each counts what it was used for."""
 
-    def __init__(self, rules: Sequence[IgnoreRule], now: datetime) -> None:
+    def __init__(self, rules: Sequence[IgnoreRule], now: datetime, catalog: Catalog) -> None:
         self._now = now
+        self._types = {rule.type: frozenset(kind.type for kind in catalog.matching(rule.type)) for rule in rules}
         named = [(f"scan.ignore[{number}]", rule) for number, rule in enumerate(rules)]
         self._live = [(name, rule) for name, rule in named if not _has_expired(rule, now)]
         self._uses: Counter[str] = Counter()
         self.expired = tuple(_described(name, rule) for name, rule in named if _has_expired(rule, now))
 
-    @property
-    def unused(self) -> tuple[str, ...]:
-        """The rules that still apply and that no object needed."""
-        return tuple(_described(name, rule) for name, rule in self._live if not self._uses[name])
+    def unused(self, untested: Collection[Place] = ()) -> tuple[str, ...]:
+        """The rules that still apply and that no object needed, without those that may have had something to do in one
+        of the lists `untested`; and those for a type that is none."""
+        return tuple(
+            _described(name, rule) + ("" if self._types[rule.type] else ": its type matches none of the catalogue")
+            for name, rule in self._live
+            if not self._uses[name] and not any(self._is_about(rule, place) for place in untested)
+        )
+
+    def _is_about(self, rule: IgnoreRule, place: Place) -> bool:
+        _, account, region, kind = place
+        return (
+            kind in self._types[rule.type]
+            and (account is None or fnmatchcase(account, rule.account))
+            and (region == UNKNOWN_REGION or fnmatchcase(region, rule.region))
+        )
 
     def ruling(self, found: CloudObject, *, whole: bool) -> Ruling | None:
         """The first rule that the object fits. Unless it is `whole`, with tags and creation time as far as they can be
@@ -59,7 +76,7 @@ class IgnoreRules:
 
     def _fits(self, rule: IgnoreRule, found: CloudObject) -> bool:
         return (
-            fnmatchcase(found.type, rule.type)
+            found.type in self._types[rule.type]
             and fnmatchcase(found.name or "", rule.name)
             and any(fnmatchcase(text, rule.id) for text in (found.id, found.import_id))
             and fnmatchcase(found.account or "", rule.account)
@@ -104,10 +121,11 @@ class Makers:
         self._index = index
         self._keys: dict[str, set[str]] = {}
         for kind in catalog:
-            for rule in kind.made_by:
-                self._keys.setdefault(catalog.canonical(rule.type), set()).add(rule.parent_attribute)
+            for maker, attribute in kind.makers:
+                self._keys.setdefault(catalog.canonical(maker), set()).add(attribute)
         self._listed: dict[tuple[str, str, str], set[tuple[str | None, str, bool]]] = {}
         self._complete: set[tuple[str, str | None, str]] = set()
+        self._cut: set[tuple[str, str | None]] = set()
 
     def note(self, listing: Listing) -> None:
         """Take in a listing."""
@@ -116,29 +134,41 @@ class Makers:
             return
         if listing.complete:
             self._complete.add((listing.type, listing.scope.account, listing.scope.region))
+        else:
+            self._cut.add((listing.type, listing.scope.account))
         kind = self._catalog.get(listing.type)
         for found in (*listing.objects, *listing.soft_deleted):
+            place = (found.account, found.region, found.ignored_because is not None)
             for key in keys & found.identity.keys():
                 value = kind.comparable(key, found.identity[key]) if kind else found.identity[key]
-                place = (found.account, found.region, found.ignored_because is not None)
                 self._listed.setdefault((found.type, key, value), set()).add(place)
+                self._listed.setdefault((found.type, key, ANY_VALUE), set()).add(place)
 
     def ruling(self, found: CloudObject, *, certain: bool) -> Ruling | None:
-        """Ignored where a maker of the object exists; unknown where one that makes such objects for certain could not
-        be looked up; None where there is none."""
+        """Ignored where a maker of the object exists; unknown where one that the object tells of was not looked up;
+        None where there is none."""
         makers = [maker for maker in found.made_by if maker.certain is certain]
         for maker in makers:
             if self._exists(maker, found):
                 return Ruling(Verdict.IGNORED, f"child: {maker.reason}", f"{maker.reason}: {maker.type} {maker.value}")
-        for maker in makers if certain else ():
-            if not maker.when_ignored and not self._was_looked_for(maker, found):
-                reason = f"{maker.reason}, as it says, and whether {maker.type} {maker.value} exists was not looked up"
+        for maker in makers:
+            if not self._names_itself(maker, found) and not self._was_looked_for(maker, found):
+                told = f"{maker.reason}, as it says" if certain and not maker.when_ignored else f"maybe {maker.reason}"
+                asked = "is the provider's own" if maker.when_ignored else "exists"
+                reason = f"{told}, and whether {maker.type} {maker.value} {asked} was not looked up"
                 return Ruling(Verdict.UNKNOWN, reason=reason)
         return None
 
+    def _names_itself(self, maker: MadeBy, found: CloudObject) -> bool:
+        """Whether the object tells of no maker at all: it is the maker that would name it, by its own key."""
+        kind = self._catalog.get(found.type)
+        return kind is not None and any(found.identity.get(key) == maker.value for key in kind.keys)
+
     def _exists(self, maker: MadeBy, found: CloudObject) -> bool:
+        # A maker of which nothing tells where it is is none here where a complete list has none.
+        surely = self._was_looked_for(maker, found)
         if not maker.when_ignored and self._index.knows(
-            maker.type, maker.key, maker.value, found.account, found.region
+            maker.type, maker.key, maker.value, found.account, found.region, surely=surely
         ):
             return True
         kind = self._catalog.get(self._catalog.canonical(maker.type))
@@ -153,7 +183,12 @@ class Makers:
 
     def _was_looked_for(self, maker: MadeBy, found: CloudObject) -> bool:
         kind = self._catalog.canonical(maker.type)
-        return any((kind, found.account, region) in self._complete for region in (found.region, _GLOBAL))
+        # What exists once in an account can have a maker in any region: its ARN tells in which.
+        named = arn_part(maker.value, 3) if found.region == _GLOBAL else None
+        if found.region == _GLOBAL and not named and not maker.certain:  # in one of the regions that were looked at
+            several = any(one == kind and account == found.account for one, account, _ in self._complete)
+            return several and (kind, found.account) not in self._cut
+        return any((kind, found.account, region) in self._complete for region in (found.region, _GLOBAL, named))
 
 
 class Judge:
@@ -181,6 +216,9 @@ class Judge:
         """The ruling on an object as it is listed; None for a candidate, of which more has to be known."""
         if self._index.match(found) is not None:
             return Ruling(Verdict.MANAGED)
+        return None if self._index.may_be_known(found) else self._unclaimed(found)
+
+    def _unclaimed(self, found: CloudObject) -> Ruling | None:
         if self.kept(found) is not None:
             return None
         if found.owner is not None and found.account is not None and found.owner != found.account:
@@ -191,28 +229,37 @@ class Judge:
 
     def when_listed(self, found: CloudObject) -> Ruling | None:
         """The ruling on a candidate once everything is listed, before anybody asks for its details."""
+        if self._index.alone(found) is not None:
+            return Ruling(Verdict.MANAGED)
+        if self._index.may_be_known(found) and (ruling := self._unclaimed(found)) is not None:
+            return ruling
         if found.ignored_because is not None or self.kept(found) is not None:
             return None
         ruling = self._makers.ruling(found, certain=True)
         if ruling is not None and ruling.verdict is Verdict.IGNORED:
-            return ruling
+            return None if self._mentioned(found) else ruling
         return self._rules.ruling(found, whole=False) if found.made_by else None
 
     def claimed(self, found: CloudObject) -> Ruling | None:
-        """The ruling on a candidate that a state claims by now."""
+        """The ruling on a candidate that a state claims by now, for certain."""
         return Ruling(Verdict.MANAGED) if self._index.match(found) is not None else None
+
+    def claimed_alone(self, found: CloudObject) -> Ruling | None:
+        """The ruling on a candidate that a state claims, and that can be no other object: ask when all that are claimed
+        for certain are known."""
+        return Ruling(Verdict.MANAGED) if self._index.alone(found) is not None else None
 
     def in_detail(self, found: CloudObject, *, explained: bool) -> Ruling | None:
         """The ruling on a candidate with all its details; None where an operation, or nothing, explains it.
 
-        `explained`: an operation names the object, which says more than what a service usually makes by itself.
+        `explained`: an operation names the object, which says more than what else makes such ones by itself.
         """
         decision = self.kept(found)
-        if decision is not None and not _is_newer(found, decision):
+        if decision is not None and not is_newer(found, decision):
             return Ruling(Verdict.RETAINED, "retained", decision.reason, decision)
         if found.ignored_because is not None and not explained:
             return _by_catalogue(found, found.ignored_because)
-        by_maker = self._makers.ruling(found, certain=True)
+        by_maker = None if explained else self._makers.ruling(found, certain=True)
         if by_maker is not None and by_maker.verdict is Verdict.IGNORED:
             return by_maker
         return self._rules.ruling(found, whole=True) or by_maker
@@ -233,18 +280,21 @@ def soft_deleted() -> Ruling:
     return Ruling(Verdict.SOFT_DELETED, "soft-deleted", "it is deleted, and waits for its end")
 
 
-def kept_by(ledgers: Collection[Disposition]) -> Mapping[str, Disposition]:
-    """The decisions to retain that still hold, by finding id: the last one about an object counts."""
-    last: dict[str, Disposition] = {}
-    for entry in sorted(ledgers, key=lambda entry: entry.at):
-        last[entry.finding_id] = entry
-    return {name: entry for name, entry in last.items() if entry.kind is DispositionKind.RETAIN}
+def kept_by(ledgers: Collection[Disposition], now: datetime) -> Mapping[str, Disposition]:
+    """The decisions to retain that hold `now`, by finding id: the last one about an object counts."""
+    last = last_decisions(ledgers)
+    return {name: entry for name, entry in last.items() if entry.kind is DispositionKind.RETAIN and entry.holds(now)}
+
+
+def last_decisions(ledgers: Collection[Disposition]) -> Mapping[str, Disposition]:
+    """The last decision about each object, by finding id, of several ledgers."""
+    return latest(sorted(ledgers, key=lambda entry: entry.at))
 
 
 def _by_catalogue(found: CloudObject, reason: str) -> Ruling:
     return Ruling(Verdict.IGNORED, f"catalogue: {reason}", f"{reason}, as the catalogue tells of {found.type}")
 
 
-def _is_newer(found: CloudObject, decision: Disposition) -> bool:
+def is_newer(found: CloudObject, decision: Disposition) -> bool:
     """Whether the object was made after the decision: another one under an old name needs a decision anew."""
     return found.created_at is not None and found.created_at > decision.at + CLOCK_SKEW

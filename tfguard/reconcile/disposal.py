@@ -1,0 +1,161 @@
+"""What may be deleted, in which order, and what hangs on it. Pure (docs/design.md, rule 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from tfguard.catalog.catalog import Catalog
+from tfguard.catalog.types import JOINT, ResourceType
+from tfguard.model.durations import in_words
+from tfguard.model.finding import Finding, Verdict
+from tfguard.model.inventory import CloudObject
+
+_DELETABLE = (Verdict.ORPHANED, Verdict.DUPLICATED, Verdict.UNMANAGED)
+_PREFIX = "aws_"
+_SHARED = "shared"
+
+
+@dataclass(frozen=True, slots=True)
+class DestroyRules:
+    """What has to hold before anything is deleted: `accounts` are the configured ones (empty: none is configured),
+    `grace` the age below which an object may belong to a run that is not over."""
+
+    stateful: bool
+    grace: timedelta
+    accounts: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an object is not deleted, and what to do about it."""
+
+    what: str
+    advice: str
+
+
+def refusal(finding: Finding, found: CloudObject, rules: DestroyRules, now: datetime) -> Refusal | None:
+    """Why this finding's object, as it is `found` now, must not be deleted; None where nothing speaks against it."""
+    decided = finding.disposition
+    name = f"{found.type} {found.import_id}"
+    if decided is not None:
+        return Refusal(
+            f"{name} was settled: {decided.kind.value} by {decided.actor} ({decided.reason})",
+            "end a retention first: `tfguard orphans release`; see `tfguard orphans list --all`",
+        )
+    if finding.verdict not in _DELETABLE:
+        return Refusal(
+            f"{name} is {finding.verdict.value}, and only what is known to be stray may be deleted",
+            "look again with `tfguard recover` or a scan that can read every state",
+        )
+    if found.account is None:
+        return Refusal(
+            f"the account of {name} is not known",
+            "let the provider tell it: allow sts:GetCallerIdentity, without skip_requesting_account_id",
+        )
+    if found.owner is not None and found.owner != found.account:
+        return Refusal(f"{name} belongs to the account {found.owner}", "ask its owner")
+    if rules.accounts and found.account not in rules.accounts:
+        return Refusal(
+            f"{name} is in the account {found.account}, which is not a configured one ({', '.join(rules.accounts)})",
+            "add the account to `scan: {aws: {accounts: ...}}` in tfguard.yaml, if it is yours",
+        )
+    if found.stateful and not rules.stateful:
+        return Refusal(f"{name} holds data", "look at what it holds, then add --stateful")
+    if found.created_at is not None and now - found.created_at < rules.grace:
+        age = in_words(now - found.created_at)
+        return Refusal(
+            f"{name} is {age} old, less than the consistency grace of {in_words(rules.grace)}",
+            "wait: a run that is not over yet may have made it",
+        )
+    return None
+
+
+def changed_since(finding: Finding, now: CloudObject) -> Sequence[str]:
+    """What is different about the object since it was found; nothing where it is the same in all that both tell."""
+    before = finding.object
+    if before is None:
+        return ("it is not known what was found",)
+    pairs = (
+        ("id", before.id, now.id),
+        ("ARN", before.arn, now.arn),
+        ("name", before.name, now.name),
+        ("creation time", before.created_at, now.created_at),
+        ("tags", before.tags or None, now.tags or None),
+    )
+    # What one side does not tell was left out by the record or by the list, and is no change.
+    return tuple(label for label, old, new in pairs if old is not None and new is not None and old != new)
+
+
+def dependant_types(catalog: Catalog, kind: ResourceType) -> Sequence[str]:
+    """The listable types whose objects can hang on one of this type: those that name it as their parent or maker, and
+    those with an attribute that is called after it (`vpc_id`)."""
+    return tuple(sorted(entry.type for entry in catalog if entry.list is not None and _names(entry, kind)))
+
+
+def hangs_on(catalog: Catalog, child: CloudObject, parent: CloudObject) -> bool:
+    """Whether `child` names `parent`, so that the parent cannot go, or would take it along."""
+    of_child, of_parent = catalog.get(child.type), catalog.get(parent.type)
+    if of_child is None or of_parent is None or child.key == parent.key or child.account != parent.account:
+        return False
+    known = {value for value in (parent.id, parent.import_id, parent.arn, parent.name) if value}
+    attributes = _names(of_child, of_parent)
+    named = {child.identity[name] for name in attributes if name in child.identity}
+    if of_child.parent and of_child.parent.type == of_parent.type:
+        wanted = parent.identity.get(of_child.parent.parent_attribute)
+        return child.identity.get(of_child.parent.attribute) in {wanted, *known} - {None}
+    return bool(named & known)
+
+
+def left_by(catalog: Catalog, child: CloudObject, parent: CloudObject) -> bool:
+    """Whether a tag says that `parent`, or what runs in it, made `child`: such an object may stay when the parent goes.
+
+    What a cluster only shares (`kubernetes.io/cluster/NAME` = `shared`) is none of its own.
+    """
+    kind = catalog.get(child.type)
+    for rule in kind.ignore_tags.values() if kind else ():
+        value = parent.identity.get(rule.parent_attribute)
+        if rule.type != parent.type or value is None or child.account != parent.account:
+            continue
+        for name in rule.named_by:
+            if name.endswith("*"):
+                if child.tags.get(name[:-1] + value, _SHARED) != _SHARED:
+                    return True
+            elif child.tags.get(name) == value:
+                return True
+    return False
+
+
+def goes_along(catalog: Catalog, child: CloudObject) -> CloudObject:
+    """The object with only those of its possible makers that take it along when they go: tags tell of others too."""
+    kind = catalog.get(child.type)
+    rules = {(rule.type, rule.reason) for rule in kind.made_by} if kind else set()
+    return replace(child, made_by=tuple(maker for maker in child.made_by if (maker.type, maker.reason) in rules))
+
+
+def in_order(catalog: Catalog, objects: Sequence[CloudObject]) -> Sequence[CloudObject]:
+    """What hangs on others comes before them; else as given. A circle is left as it is given."""
+    left, ordered = list(objects), list[CloudObject]()
+    while left:
+        free = [one for one in left if not any(hangs_on(catalog, other, one) for other in left if other is not one)]
+        ordered += free or left
+        left = [one for one in left if one not in free] if free else []
+    return ordered
+
+
+def named_attributes(kind: ResourceType, service: str) -> Collection[str]:
+    """What an attribute of another type is called that names one of this type: `vpc_id` for `aws_vpc`. Types of one
+    `service` leave that out: `cluster_name` for `aws_eks_cluster`."""
+    bare = kind.type.removeprefix(_PREFIX)
+    short = bare.removeprefix(f"{kind.service}_") if service == kind.service else bare
+    return {f"{name}{end}" for name in (bare, short) for end in ("_id", "_arn", "_name", "")}
+
+
+def _names(child: ResourceType, parent: ResourceType) -> Sequence[str]:
+    """The attributes of `child` that can name a `parent`."""
+    own = [name for name in (*child.keys, *child.traits, *child.handles) if JOINT not in name]
+    found = [name for name in own if name in named_attributes(parent, child.service) and child.type != parent.type]
+    if child.parent and child.parent.type == parent.type:
+        found.append(child.parent.attribute)
+    return tuple(dict.fromkeys(found))
