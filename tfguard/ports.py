@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,14 +12,15 @@ from tfguard.model.audit import AuditAnswer
 from tfguard.model.credentials import Expiry
 from tfguard.model.engine import EngineInfo
 from tfguard.model.event import EngineEvent
-from tfguard.model.inventory import CloudObject, Listing, Scope
+from tfguard.model.importing import Draft, ImportTarget, ImportTrouble
+from tfguard.model.inventory import CloudObject, Detail, Listing, Scope
 from tfguard.model.lease import Lease, Liveness, ProcessIdentity
 from tfguard.model.lock import StateLock
 from tfguard.model.operation import Actor, ErroredState, StreamHealth
 from tfguard.model.plan import Plan, ProviderConfig
 from tfguard.model.request import Approval, ChangeRequest, RepairRequest
 from tfguard.model.scan import Shard
-from tfguard.model.state import StateSnapshot
+from tfguard.model.state import StateInstance, StateSnapshot
 
 
 class Clock(Protocol):
@@ -165,8 +165,11 @@ class Inventory(Protocol):
         """Where a listing would look, without listing; None where that cannot be told."""
         ...
 
-    def detail(self, found: CloudObject, provider: ProviderConfig) -> CloudObject:
-        """The same object with creation time and tags, where the listing lacks them and another call gives them."""
+    def detail(self, found: CloudObject, provider: ProviderConfig) -> Detail:
+        """The same object with creation time and tags, where the listing lacks them and another call gives them.
+
+        Where such a call is refused, that is the gap of the answer; that there are none is an answer.
+        """
         ...
 
 
@@ -247,6 +250,38 @@ class ImportProbe:
     exists: bool | None
     detail: str
     import_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionTarget:
+    """One object to delete through the engine, outside the stack's configuration.
+
+    `provider` is one of the stack's configurations. `region` is the object's own and overrides the provider's; None
+    and `global` leave that.
+    """
+
+    type: str
+    import_id: str
+    provider: ProviderConfig
+    region: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """How far the engine has come with deleting an object.
+
+    `found` is False when the engine itself says that there is none, None when it could not tell. `read` is what it
+    read of the object. `deleted` is the engine's word that it is gone; without it, it may be gone all the same.
+    `errors` are for a person, one short line each, without secrets. `blocked` tells that something else that hangs on
+    the object or lies in it has to go first.
+    """
+
+    found: bool | None
+    read: StateInstance | None = None
+    deleted: bool = False
+    errors: tuple[str, ...] = ()
+    blocked: bool = False
+    interrupted: bool = False
 
 
 class RunWatcher(Protocol):
@@ -337,15 +372,45 @@ class Engine(Protocol):
         """Remove import blocks that a killed adoption left in the configuration; nobody else's are touched."""
         ...
 
-    def import_blocks(self, pairs: Sequence[tuple[str, str]]) -> AbstractContextManager[Path]:
-        """While open, the configuration has import blocks for these (address, import id) pairs.
+    def plan_imports(
+        self, targets: Sequence[ImportTarget], draft: str, arguments: Sequence[str], plan_file: Path
+    ) -> tuple[ImportTrouble, ...]:
+        """Plan into `plan_file` what imports these targets, with drafted configuration beside the stack's own, without
+        showing it and touching nothing. Empty when it worked, else why not.
 
-        Raises `InputError` when they cannot be written.
+        Raises `InputError` when the folder cannot be written.
         """
+        ...
+
+    def draft(self, targets: Sequence[ImportTarget], references: Mapping[str, str], arguments: Sequence[str]) -> Draft:
+        """Configuration for targets whose addresses have none, tried until a plan agrees with it; nothing is kept.
+
+        `references` are expressions to be written in the place of whole values. Raises as `plan_imports` does.
+        """
+        ...
+
+    def declares(self, address: str) -> bool:
+        """Whether the configuration has the resource of an address; of one in a module only a plan can tell: yes."""
         ...
 
     def probe_import(self, address: str, import_id: str, arguments: Sequence[str]) -> ImportProbe:
         """Ask the engine whether an object exists, by planning an import block for it."""
+        ...
+
+    def prepare_deletion(self, target: DeletionTarget, directory: Path, user_agent: str) -> Deletion:
+        """Import an object into a private folder of its own, which changes nothing, and tell what the engine read.
+
+        What an earlier try left in `directory` is thrown away. Raises `OperationAliveError` while an engine still works
+        in it, and `InputError` when it cannot be written.
+        """
+        ...
+
+    def delete_object(self, target: DeletionTarget, directory: Path, user_agent: str, watcher: RunWatcher) -> Deletion:
+        """Delete what `prepare_deletion` has imported into `directory`, and nothing else; nothing is forced.
+
+        The object is not read again, so that both belong right after each other. Can be repeated after a refusal.
+        Raises `OperationAliveError` while an engine still works in it.
+        """
         ...
 
 

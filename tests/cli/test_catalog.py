@@ -70,9 +70,9 @@ def test_policy_without_a_type_is_for_all_types() -> None:
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (("list", "aws_nothing*"), "aws_nothing* matches no type of the catalogue"),
+        (("list", "aws_nothing*"), "the pattern aws_nothing* matches no type of the catalogue"),
         (("show", "aws_nothing"), "the catalogue has no type aws_nothing"),
-        (("policy", "aws_vpc", "aws_nothing"), "aws_nothing matches no type of the catalogue"),
+        (("policy", "aws_vpc", "aws_nothing"), "the pattern aws_nothing matches no type of the catalogue"),
         (("policy", "aws_security_group_rule"), "aws_security_group_rule cannot be listed"),
     ],
 )

@@ -236,8 +236,10 @@ def test_a_configuration_that_cannot_be_read_is_told_with_its_line(
 
 def test_a_configuration_that_is_named_and_missing_is_told(plain_stack: StackFactory, tfguard: Run) -> None:
     stack = plain_stack(ONE)
-    what, _ = refusal(tfguard("--config", "none.yaml", *APPLY, cwd=stack), 1)
-    assert "none.yaml" in what
+    for name in ("none.yaml", ".", "main.tf/none.yaml"):
+        what, advice = refusal(tfguard("--config", name, *APPLY, cwd=stack), 1)
+        assert name in what
+        assert advice.startswith("tfguard: correct --config")
 
 
 def test_ignoring_a_gap_needs_a_reason(plain_stack: StackFactory, tfguard: Run) -> None:

@@ -104,6 +104,15 @@ def test_every_piece_of_shell_parses_and_names_no_expression_of_the_platform(she
     assert "${{" not in text, "an expression inside a script lets a branch name become a command"
 
 
+INSTALL = "pip install 'tfguard[aws] @ git+https://YOUR-HOST/tfguard@TAG'"
+
+
+def test_no_example_installs_whatever_has_the_name_on_an_index() -> None:
+    for path in [path for path in EXAMPLES.parent.rglob("*") if path.is_file()]:
+        lines = path.read_text(errors="replace").splitlines()
+        assert [line for line in lines if "pip install" in line and "tfguard" in line and INSTALL not in line] == []
+
+
 def test_each_example_has_what_it_is_an_example_of() -> None:
     apply = GITHUB["jobs"]["apply"]
     assert apply["concurrency"] == {"group": "apply-live", "cancel-in-progress": False}
@@ -116,7 +125,7 @@ def test_each_example_has_what_it_is_an_example_of() -> None:
     assert "disableConcurrentBuilds(abortPrevious: false)" in JENKINS
     assert "undiverged" in ATLANTIS["repos"][0]["apply_requirements"]
     for text in (json.dumps(GITHUB), json.dumps(GITLAB), JENKINS):
-        assert "pip install 'tfguard[aws]'" in text
+        assert INSTALL in text
     for name in ("apart.sh", "pipeline.sh"):
         assert os.access(next(EXAMPLES.rglob(name)), os.X_OK)
 
@@ -167,7 +176,7 @@ def test_github_applies_the_reviewed_plan_and_its_recovery_step_has_nothing_to_s
             "ci_actor": "ada",
         }.items()
     )
-    assert (project.tools / "installed").read_text() == "install tfguard[aws]\n"
+    assert (project.tools / "installed").read_text() == f"{INSTALL.removeprefix('pip ')}\n".replace("'", "")
 
 
 def test_github_names_an_orphan_in_log_annotation_and_summary_with_the_command_to_run(

@@ -16,7 +16,7 @@ from fixtures.fault_proxy import FaultProxy
 from fixtures.postgres_server import ADMIN, DATABASE, PASSWORD, PostgresServer
 from fixtures.terraform_env import s3_backend
 from tfguard.cli.invocation import Invocation
-from tfguard.cli.state_places import state_sources
+from tfguard.cli.states import state_sources
 from tfguard.model.config import Config
 from tfguard.ports import KnownState
 

@@ -61,6 +61,40 @@ def _placed(script: str, folder: Path) -> str:
     return script
 
 
+def test_the_workflow_keeps_the_findings_of_a_scan_that_fails_its_job() -> None:
+    steps = GITHUB["jobs"]["scan"]["steps"]
+    uses = [str(step.get("uses", step.get("name"))).partition("@")[0] for step in steps]
+    restore, scan, save = (uses.index(name) for name in ("actions/cache/restore", "Scan", "actions/cache/save"))
+    assert restore < scan < save
+    assert steps[save]["if"].startswith("always()")
+    assert steps[restore]["with"].items() >= steps[save]["with"].items()
+    assert "actions/cache" not in uses  # which saves only after a job that succeeded
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 10, 130])
+@pytest.mark.parametrize("command", [cron, github, kubernetes])
+def test_only_a_scan_that_came_to_its_end_replaces_the_numbers_and_at_once(
+    command: Command, code: int, run_env: dict[str, str], tmp_path: Path
+) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    # A stand-in: a scan that ends as it is told, and metrics that look at what a reader would see meanwhile.
+    numbers = tmp_path / ("metrics.prom" if command is kubernetes else "tfguard.prom")
+    numbers.write_text("old\n")
+    (tools / "tfguard").write_text(
+        f'#!/bin/sh\n[ "$1" = scan ] && exit {code}\necho new\ncat {shlex.quote(str(numbers))} >&2\n'
+    )
+    (tools / "tfguard").chmod(0o755)
+    environ = {**run_env, "PATH": f"{tools}{os.pathsep}{run_env['PATH']}", "TFGUARD_METRICS": str(numbers)}
+    done = subprocess.run(
+        command(tmp_path), cwd=tmp_path, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    ended = code in (0, 2, 3)
+    assert numbers.read_text() == ("new\n" if ended else "old\n"), done.stderr
+    told = done.stdout + done.stderr + ((tmp_path / "scan.txt").read_text() if command is cron else "")
+    assert told.splitlines().count("old") >= ended
+
+
 @pytest.mark.parametrize("command", [cron, github, kubernetes])
 def test_the_example_tells_what_is_new_and_keeps_the_numbers(
     command: Command, moto: MotoServer, proxy: FaultProxy, run_env: dict[str, str], workdir: Path

@@ -81,7 +81,7 @@ class Scene:
         around = Surroundings(FakeInventory(answers()), CATALOG, Config(), clock, self.console)  # type: ignore[arg-type]
         host = OneHost()
         records = Records(self.store, clock, host)  # type: ignore[arg-type]
-        context = StackContext(plain_intent().stack, None, records, around, host, (), Ends(given))  # type: ignore[arg-type]
+        context = StackContext(plain_intent().stack, None, records, around, host, tuple, Ends(given))  # type: ignore[arg-type]
         warn_of_expiry(context, plan)
         return self.console.lines
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -13,14 +14,18 @@ from packed import MovedClock, OneHost, intent
 
 from tfguard.catalog.loader import load_catalog
 from tfguard.errors import ExitCode, InputError, InterruptedRunError
+from tfguard.flows import scan_records
 from tfguard.flows.records import Records
 from tfguard.flows.scan import ScanPorts, ScanRequest, exit_code_of, scan
+from tfguard.flows.scan_records import NEWEST
+from tfguard.inventory.items import to_object
 from tfguard.model.audit import AuditAnswer, Creation
 from tfguard.model.config import IgnoreRule
-from tfguard.model.disposition import Disposition, DispositionKind
+from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind
+from tfguard.model.evidence import Confidence, EvidenceKind
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.ids import new_operation_id
-from tfguard.model.inventory import CloudObject, Gap, Listing, MadeBy, Scope
+from tfguard.model.inventory import CloudObject, Detail, Gap, Listing, MadeBy, Scope
 from tfguard.model.lease import Lease, Liveness
 from tfguard.model.operation import OperationStatus, Outcome, Result, Step, StepStatus
 from tfguard.model.plan import Action, ProviderConfig
@@ -105,11 +110,12 @@ class FakeInventory:
 
     details: dict[str, dict[str, Any]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    refused: dict[str, Gap] = field(default_factory=dict)
 
-    def detail(self, found: CloudObject, provider: ProviderConfig) -> CloudObject:
+    def detail(self, found: CloudObject, provider: ProviderConfig) -> Detail:
         assert provider.key == "aws"
         self.asked.append(found.id)
-        return replace(found, **self.details.get(found.id, {}))
+        return Detail(replace(found, **self.details.get(found.id, {})), self.refused.get(found.id))
 
 
 class AliveHost(OneHost):
@@ -347,6 +353,32 @@ def test_what_the_ledger_keeps_is_retained_and_needs_no_action(tmp_path: Path) -
     assert (result.rules, exit_code_of(result)) == ({"retained": 1}, ExitCode.DONE)
 
 
+@pytest.mark.parametrize(
+    ("decided", "kind"),
+    [
+        ({"kind": DispositionKind.RETAIN, "until": NOW - timedelta(minutes=1)}, EvidenceKind.OVERDUE),
+        ({"kind": DispositionKind.RELEASE}, EvidenceKind.RELEASED),
+        ({"kind": DispositionKind.DESTROY, "stage": DestroyStage.STOPPED}, EvidenceKind.DELETION),
+    ],
+)
+@pytest.mark.parametrize("explained", [True, False])
+def test_a_finding_whose_last_decision_does_not_hold_any_more_says_so(
+    tmp_path: Path, decided: dict[str, Any], kind: EvidenceKind, explained: bool
+) -> None:
+    operation_id = failed(tmp_path)
+    found = role("app" if explained else "by-hand", INSIDE)
+    told = {"at": NOW - timedelta(minutes=30), "actor": "me", "reason": "r", "operation_id": operation_id}
+    kept = Disposition(finding_id=found.finding_id, **{**told, "kind": DispositionKind.RETAIN})
+    records_in(tmp_path).decide([kept, Disposition(finding_id=found.finding_id, **(told | decided))])
+    finding = only(run([roles(found)], FakeSource([[known(records=LocalStore(tmp_path))]])))
+    assert finding.verdict is (Verdict.ORPHANED if explained else Verdict.UNMANAGED)
+    assert finding.evidence[-1].kind is kind
+    assert finding.disposition is None
+    renewed = replace(found, created_at=NOW)
+    anew = only(run([roles(renewed)], FakeSource([[known(records=LocalStore(tmp_path))]])))
+    assert kind not in {item.kind for item in anew.evidence}, "another object under an old name"
+
+
 def test_a_list_that_was_refused_is_a_gap_and_nothing_is_missing_there() -> None:
     result = run([roles(gap="AccessDenied on ListRoles")], FakeSource([[known(held(role("app")))]]))
     assert (result.findings, result.coverage.types_listed) == ((), 0)
@@ -365,6 +397,12 @@ def test_a_list_that_is_never_answered_is_a_gap() -> None:
     assert [gap.reason for gap in result.coverage.gaps] == ["1 lists were not answered"]
 
 
+def test_a_gap_of_no_type_hides_no_list_that_was_not_answered() -> None:
+    whole = Listing("", Scope("aws", None, "global"), gap=Gap("export", "damaged"))
+    result = run([whole], FakeSource([[known()]]), shards=shards_of([roles()]))
+    assert {gap.reason for gap in result.coverage.gaps} == {"damaged", "1 lists were not answered"}
+
+
 def test_what_a_state_has_and_the_account_has_not_is_missing() -> None:
     result = run(
         [roles(soft_deleted=(role("ending"),))], FakeSource([[known(held(role("app")), held(role("ending")))]])
@@ -372,12 +410,30 @@ def test_what_a_state_has_and_the_account_has_not_is_missing() -> None:
     assert (only(result).verdict, only(result).address, only(result).object) == (
         Verdict.MISSING, "aws_iam_role.app", None,
     )  # fmt: skip
-    assert (result.summary, exit_code_of(result)) == ({"soft-deleted": 1, "missing": 1}, ExitCode.DONE)
+    # It needs an action: the next apply makes it anew, or somebody takes it out of the state.
+    assert (result.summary, exit_code_of(result)) == ({"soft-deleted": 1, "missing": 1}, ExitCode.FOUND)
+
+
+def test_what_a_list_has_not_that_claims_no_wholeness_is_not_missing() -> None:
+    result = run([roles(exhaustive=False)], FakeSource([[known(held(role("app")))]]))
+    assert (result.findings, result.coverage.gaps, result.complete_listings) == ((), (), frozenset())
+    assert (result.coverage.types_listed, exit_code_of(result)) == (1, ExitCode.DONE)
 
 
 def test_a_place_that_two_provider_configurations_lead_to_counts_once() -> None:
     result = run([roles(role("app")), roles(role("app"))], FakeSource([[known()]]))
     assert (verdicts(result), result.summary) == ({"app": Verdict.UNMANAGED}, {"unmanaged": 1})
+
+
+def test_what_a_maker_that_was_not_listed_may_have_made_is_unknown_and_the_look_incomplete() -> None:
+    """A scan of some types alone: with the others, the object would be ignored, or an orphan."""
+    by = MadeBy("aws_instance", "id", "i-1", "may have been made with it", certain=False)
+    child = role("child", made_by=(by,))
+    result = run([roles(child)], FakeSource([[known()]]))
+    assert only(result).verdict is Verdict.UNKNOWN
+    assert "aws_instance i-1 exists was not looked up" in str(only(result).evidence)
+    assert (exit_code_of(result), result.coverage.complete) == (ExitCode.INCOMPLETE, False)
+    assert [gap.scope for gap in result.coverage.gaps] == [f"aws {ACCOUNT} global aws_iam_role"]
 
 
 def test_details_are_asked_of_candidates_alone_and_count() -> None:
@@ -392,6 +448,15 @@ def test_details_are_asked_of_candidates_alone_and_count() -> None:
     assert result.rules == {
         "scan.ignore[0]: by name": 1, "scan.ignore[1]: by tag": 1, "catalogue: made by CloudFormation": 1,
     }  # fmt: skip
+
+
+def test_details_that_are_refused_are_a_gap_and_leave_open_what_they_would_have_told() -> None:
+    gap = Gap(f"aws {ACCOUNT} global aws_iam_role", "AccessDenied on ListRoleTags")
+    inventory = FakeInventory(refused={"secretive": gap})
+    rules = (IgnoreRule("*", "by tag", tag="keep=yes"),)
+    result = run([roles(role("secretive"), role("plain"))], FakeSource([[known()]]), inventory=inventory, ignore=rules)
+    assert verdicts(result) == {"secretive": Verdict.UNKNOWN, "plain": Verdict.UNMANAGED}
+    assert result.coverage.gaps == (gap,)
 
 
 def test_rules_that_nothing_used_and_those_that_have_expired_are_told() -> None:
@@ -414,6 +479,44 @@ def test_a_child_that_is_listed_before_its_maker_is_a_child() -> None:
     )
     assert verdicts(result) == {"i-1": Verdict.UNMANAGED}
     assert result.rules == {f"child: {rule.reason}": 1}
+
+
+@pytest.mark.parametrize(
+    ("stacks", "gap", "verdict", "code"),
+    [
+        (["s"], "", None, ExitCode.DONE),
+        (["other"], "", Verdict.UNMANAGED, ExitCode.FOUND),
+        ([], "", Verdict.UNMANAGED, ExitCode.FOUND),
+        ([], "AccessDenied on DescribeStacks", Verdict.UNKNOWN, ExitCode.INCOMPLETE),
+        (None, "", Verdict.UNKNOWN, ExitCode.INCOMPLETE),
+    ],
+)
+def test_what_a_tag_ascribes_to_a_stack_is_left_out_only_while_that_exists(
+    stacks: list[str] | None, gap: str, verdict: Verdict | None, code: ExitCode
+) -> None:
+    """A database of a stack with `DeletionPolicy: Retain` is nobody's once the stack is deleted."""
+    scope = Scope("aws", ACCOUNT, "eu-west-1", "aws")
+    tags = {"TagList": [{"Key": "aws:cloudformation:stack-id", "Value": arn_of_stack("s")}]}
+    database = to_object(CATALOG.types["aws_db_instance"], {**DATABASE, **tags}, scope, "aws")
+    assert database is not None
+    listings = [Listing("aws_db_instance", scope, (database,))]
+    if stacks is not None:
+        kind = CATALOG.types["aws_cloudformation_stack"]
+        found = [to_object(kind, {"StackId": arn_of_stack(name), "StackName": name}, scope, "aws") for name in stacks]
+        refused = Gap(f"{scope} {kind.type}", gap) if gap else None
+        listings.append(Listing(kind.type, scope, tuple(one for one in found if one), refused))
+    mine = [known(*(held(one) for listing in listings[1:] for one in listing.objects))]
+    result = run(listings, FakeSource([mine]))
+    assert verdicts(result) == ({"db-ABC": verdict} if verdict else {})
+    assert exit_code_of(result) == code
+
+
+DATABASE = {"DBInstanceIdentifier": "one", "DbiResourceId": "db-ABC", "Engine": "postgres"}
+
+
+def arn_of_stack(name: str) -> str:
+    """The id of a stack, which is its ARN."""
+    return f"arn:aws:cloudformation:eu-west-1:{ACCOUNT}:stack/{name}/1"
 
 
 def test_with_everything_what_rules_leave_out_is_shown_too() -> None:
@@ -444,6 +547,24 @@ def test_the_audit_log_is_asked_about_strays_alone(tmp_path: Path) -> None:
     assert "CloudTrail was not asked in one place" in result.notes
 
 
+def test_an_interrupt_does_not_wait_for_a_state_that_is_slow_to_come() -> None:
+    clock, enough = MovedClock(NOW), Event()
+    ended: list[bool] = []
+
+    class Slow(FakeSource):
+        def read(self) -> Iterator[KnownState]:
+            clock.interrupted = True
+            ended.append(enough.wait(10))
+            yield known()
+
+    try:
+        with pytest.raises(InterruptedRunError):
+            run([roles(role("app"))], Slow([[]]), clock=clock)
+        assert ended == []
+    finally:
+        enough.set()
+
+
 def test_an_interrupt_ends_the_scan_wherever_it_is() -> None:
     clock = MovedClock(NOW)
 
@@ -467,3 +588,234 @@ def test_progress_is_told_from_the_states_to_the_details() -> None:
 def test_where_no_record_can_be_told_it_is_said() -> None:
     result = run([roles(role("app"))], FakeSource([[known(records=None)]]))
     assert any("s3://state/a" in note for note in result.notes)
+
+
+# Equal names in two places
+
+
+def named(kind: str, account: str | None, region: str, name: str = "app", **fields: Any) -> CloudObject:
+    """An object that has a name and no ARN."""
+    key = next(iter(CATALOG.types[kind].keys))
+    return replace(CloudObject("aws", account, region, kind, name, name, {key: name}, name=name), **fields)
+
+
+def listed(*objects: CloudObject) -> list[Listing]:
+    """A complete listing of each place in which there are objects."""
+    places = {(found.type, found.account, found.region): [] for found in objects}  # type: ignore[var-annotated]
+    for found in objects:
+        places[found.type, found.account, found.region].append(found)
+    return [
+        Listing(kind, Scope("aws", account, region, "aws"), tuple(several))
+        for (kind, account, region), several in places.items()
+    ]
+
+
+FILTER, POLICY, SNAPSHOT = "aws_cloudwatch_log_metric_filter", "aws_iam_role_policy", "aws_db_snapshot"
+NODES = "aws_eks_node_group"
+
+
+def log_group(account: str, region: str) -> StateInstance:
+    """An instance that tells where its provider configuration works."""
+    arn = f"arn:aws:logs:{region}:{account}:log-group:g"
+    return StateInstance("aws_cloudwatch_log_group.g", "aws_cloudwatch_log_group", AWS, "aws", {"arn": arn})
+
+
+def snapshot(account: str, region: str, name: str = "app") -> CloudObject:
+    """A snapshot of a database, which has an ARN under another name."""
+    identity = {"db_snapshot_identifier": name, "db_snapshot_arn": f"arn:aws:rds:{region}:{account}:snapshot:{name}"}
+    return named(SNAPSHOT, account, region, name, identity=identity)
+
+
+def found_in(result: ScanResult) -> dict[tuple[str | None, str], Verdict]:
+    """The findings' verdicts by the place of their objects."""
+    return {(one.object.account, one.object.region): one.verdict for one in result.findings if one.object}
+
+
+HERE, NEAR, FAR = (ACCOUNT, "eu-west-1"), (ACCOUNT, "us-east-1"), (OTHER, "us-east-1")
+
+
+@pytest.mark.parametrize(
+    ("kind", "beside", "said"),
+    [
+        (FILTER, [log_group(*HERE)], {}),  # the provider configuration's other instances tell
+        (FILTER, [], {"account": ACCOUNT, "region": "eu-west-1"}),
+        (NODES, [log_group(*HERE)], {}),
+        (NODES, [], {"account": ACCOUNT, "region": "eu-west-1"}),
+    ],
+)
+def test_an_equal_name_in_another_account_or_region_is_not_what_a_state_has(
+    kind: str, beside: list[StateInstance], said: dict[str, str]
+) -> None:
+    objects = [named(kind, *place) for place in (HERE, NEAR, FAR)]
+    for order in (objects, objects[::-1]):
+        result = run(listed(*order), FakeSource([[known(held(objects[0], **said), *beside)]]))
+        assert found_in(result) == {NEAR: Verdict.UNMANAGED, FAR: Verdict.UNMANAGED}
+        assert result.summary == {"managed": 1, "unmanaged": 2}
+
+
+def test_an_arn_that_goes_by_another_name_decides_as_well() -> None:
+    objects = [snapshot(*place) for place in (HERE, NEAR, FAR)]
+    result = run(listed(*objects), FakeSource([[known(held(objects[0]))]]))
+    assert found_in(result) == {NEAR: Verdict.UNMANAGED, FAR: Verdict.UNMANAGED}
+    gone = run(listed(snapshot(*HERE)), FakeSource([[known(held(snapshot(*HERE, "old")))]]))
+    assert gone.summary == {"unmanaged": 1, "missing": 1}
+
+
+def test_what_is_global_is_bound_to_its_account() -> None:
+    objects = [named(POLICY, account, "global", "app:p") for account in (ACCOUNT, OTHER)]
+    result = run(listed(*objects), FakeSource([[known(held(objects[0]), held(role("app")))]]))
+    assert found_in(result) == {(OTHER, "global"): Verdict.UNMANAGED}
+
+
+@pytest.mark.parametrize("places", [(HERE, NEAR), (HERE, FAR), (HERE, NEAR, FAR)])
+def test_where_nothing_tells_which_of_several_it_is_all_are_unknown(places: tuple[tuple[str, str], ...]) -> None:
+    objects = [named(FILTER, *place) for place in places]
+    result = run(listed(*objects), FakeSource([[known(held(objects[0]))]]))
+    assert found_in(result) == dict.fromkeys(places, Verdict.UNKNOWN)
+    assert result.summary == {"unknown": len(places)}
+    assert exit_code_of(result) == ExitCode.INCOMPLETE
+    told = str(result.findings[0].evidence)
+    assert f"{FILTER}.app in s3://state/a" in told
+    assert all(region in told for _, region in places)
+
+
+def test_what_exists_in_one_place_alone_is_managed_though_nothing_tells_where_it_is() -> None:
+    objects = [named(FILTER, *HERE), named(FILTER, *NEAR, "other"), named(NODES, *FAR)]
+    state = known(held(objects[0]), held(objects[2]), held(objects[1], "other"))
+    result = run(listed(*objects), FakeSource([[state]]))
+    assert (result.findings, result.summary, exit_code_of(result)) == ((), {"managed": 3}, ExitCode.DONE)
+
+
+def test_of_several_the_account_that_is_told_leaves_those_in_it() -> None:
+    objects = [named(FILTER, *place) for place in (HERE, FAR)]
+    result = run(listed(*objects), FakeSource([[known(held(objects[0]), held(role("app")))]]))
+    assert found_in(result) == {FAR: Verdict.UNMANAGED}
+    both = [*objects, named(FILTER, *NEAR)]
+    result = run(listed(*both), FakeSource([[known(held(objects[0]), held(role("app")))]]))
+    assert found_in(result) == {HERE: Verdict.UNKNOWN, NEAR: Verdict.UNKNOWN, FAR: Verdict.UNMANAGED}
+
+
+def test_an_equal_name_elsewhere_that_a_rule_leaves_out_stays_left_out() -> None:
+    ours, theirs = named(FILTER, *HERE), named(FILTER, *NEAR, ignored_because="made by AWS")
+    shared = named(FILTER, *FAR, owner="111111111111")
+    result = run(listed(ours, theirs, shared), FakeSource([[known(held(ours))]]))
+    assert found_in(result) == {HERE: Verdict.UNKNOWN}
+    assert result.summary == {"unknown": 1, "ignored": 1, "foreign": 1}
+
+
+def test_what_an_apply_makes_meanwhile_is_told_apart_by_its_place_too() -> None:
+    objects = [named(FILTER, *place) for place in (HERE, NEAR)]
+    second = known(held(objects[0]), log_group(*HERE))
+    result = run(listed(*objects), FakeSource([[known()], [second]]))
+    assert found_in(result) == {NEAR: Verdict.UNMANAGED}
+
+
+def test_a_maker_of_an_equal_name_elsewhere_is_none() -> None:
+    group = "aws_autoscaling_group"
+    ours = CloudObject("aws", *HERE, group, "app", "app", {"name": "app"})
+    child = named(FILTER, *NEAR, "child", made_by=(MadeBy(group, "name", "app", "made by its group"),))
+    listings = [*listed(ours, child), Listing(group, Scope("aws", *NEAR, "aws"))]
+    for beside in ([log_group(*HERE)], []):
+        result = run(listings, FakeSource([[known(held(ours), *beside)]]))
+        assert found_in(result) == {NEAR: Verdict.UNMANAGED}
+
+
+# The second reading
+
+
+def test_a_stack_that_first_has_a_record_while_the_scan_lists_is_asked_too(tmp_path: Path) -> None:
+    failed(tmp_path)
+    late = known(location="s3://state/new", records=LocalStore(tmp_path))
+    result = run([roles(role("app", INSIDE))], FakeSource([[known()], [known(), late]]))
+    assert verdicts(result) == {"app": Verdict.ORPHANED}
+
+
+def test_what_a_state_has_since_the_lists_alone_is_not_missing() -> None:
+    new = held(role("new"), "new")
+    source = FakeSource([[known(held(role("app")))], [known(held(role("app")), new)]])
+    assert run([roles(role("app"), role("stranger"))], source).summary == {"managed": 1, "unmanaged": 1}
+
+
+def test_a_place_that_is_listed_twice_has_each_object_once(tmp_path: Path) -> None:
+    objects = (role("app"), role("stranger"), role("service", ignored_because="made by AWS"))
+    states = FakeSource([[known(held(role("app")), records=LocalStore(tmp_path))]])
+    for listings in ([roles(*objects, gap="cut"), roles(*objects)], [roles(*objects), roles(*objects, gap="cut")],
+                     [roles(*objects[:1], gap="cut"), roles(*objects[1:], gap="cut")] * 2):  # fmt: skip
+        result = run(listings, FakeSource(states.readings))
+        assert result.summary == {"managed": 1, "unmanaged": 1, "ignored": 1}
+
+
+# Older operations
+
+
+def many_operations(folder: Path, count: int) -> None:
+    """Later operations on a stack, which tell nothing of its role."""
+    for number in range(count):
+        at = NOW - timedelta(minutes=30) + timedelta(seconds=number)
+        records = records_in(folder, at=at)
+        other = replace(STEP, address="aws_iam_role.other", desired={"name": "other"})
+        ended(records, begun(records, at, other), at, Outcome.RECORDED, other)
+
+
+@pytest.mark.parametrize("created", [LONG_AGO, None])
+def test_an_operation_explains_what_it_lost_however_many_came_after_it(
+    tmp_path: Path, created: datetime | None
+) -> None:
+    lost = replace(STEP, action=Action.FORGET, desired={}, before={"name": "app"}, disposition="retain")
+    operation = failed(tmp_path, step=lost)
+    many_operations(tmp_path, NEWEST + 1)
+    assert operation not in records_in(tmp_path).head().open_operations
+    result = run([roles(role("app", created))], FakeSource([[known(records=LocalStore(tmp_path))]]))
+    assert (verdicts(result), only(result).operation_id) == ({"app": Verdict.ORPHANED}, operation)
+
+
+def test_where_not_all_operations_are_read_nothing_is_certain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan_records, "MOST", 2)
+    monkeypatch.setattr(scan_records, "NEWEST", 1)
+    many_operations(tmp_path, 4)
+    result = run([roles(role("app", LONG_AGO))], FakeSource([[known(records=LocalStore(tmp_path))]]))
+    assert (only(result).verdict, only(result).confidence) == (Verdict.UNMANAGED, Confidence.LIKELY)
+    assert any("no operation older than" in note for note in result.notes)
+    assert result.coverage.complete
+
+
+def of_queues(gap: str, **fields: Any) -> Listing:
+    """The listing of queues that a gap is in the way of."""
+    scope = Scope("aws", None, "eu-west-1", "aws")
+    return Listing("aws_sqs_queue", scope, gap=Gap(f"{scope} aws_sqs_queue", gap), **fields)
+
+
+def test_where_nobody_can_be_asked_anywhere_it_is_an_error_with_the_reason() -> None:
+    nobody = [of_queues("NoCredentialsError", asked=False), roles(gap="NoCredentialsError", asked=False)]
+    with pytest.raises(InputError, match="NoCredentialsError"):
+        run(nobody, FakeSource([[known(held(role("kept")))]]))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        roles(gap="NoCredentialsError"),
+        roles(gap="another reason", asked=False),
+        roles(),
+        roles(role("kept"), gap="NoCredentialsError"),
+    ],
+)
+def test_where_somebody_was_asked_or_for_another_reason_the_scan_is_incomplete(other: Listing) -> None:
+    result = run([of_queues("NoCredentialsError", asked=False), other], FakeSource([[known(held(role("kept")))]]))
+    assert not result.coverage.complete
+    assert exit_code_of(result) == (ExitCode.FOUND if not (other.gap or other.objects) else ExitCode.INCOMPLETE)
+
+
+def test_the_places_that_could_be_looked_at_are_told() -> None:
+    result = run([roles(role("app")), of_queues("AccessDenied")], FakeSource([[known()]]))
+    assert [(one.account, one.regions) for one in result.places] == [(ACCOUNT, ("global",))]
+
+
+def test_a_rule_about_what_could_not_be_listed_or_was_left_out_is_not_called_unused() -> None:
+    rules = (IgnoreRule("aws_sqs_queue", "cut"), IgnoreRule("aws_vpc", "left out"), IgnoreRule("aws_iam_role", "none"))
+    left_out = frozenset({("aws", ACCOUNT, "eu-west-1", "aws_vpc")})
+    listings = [roles(role("app")), of_queues("AccessDenied")]
+    result = run(
+        listings, FakeSource([[known()]]), ignore=tuple(replace(one, name="x") for one in rules), left_out=left_out
+    )
+    assert result.unused_rules == ("scan.ignore[2] (aws_iam_role: none)",)

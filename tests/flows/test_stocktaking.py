@@ -20,7 +20,7 @@ from tfguard.flows.run_folder import close_run_folder
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.stocktaking import Ran, take_stock
 from tfguard.flows.upkeep import Upkeep
-from tfguard.model.inventory import CloudObject, Listing
+from tfguard.model.inventory import CloudObject, Detail, Listing
 from tfguard.model.operation import Operation, OperationStatus, Outcome, Result, StreamHealth
 from tfguard.model.plan import ProviderConfig
 from tfguard.model.secrets import Withholding
@@ -55,7 +55,7 @@ class Broken(FakeInventory):
 
     defect: Exception
 
-    def detail(self, found: CloudObject, provider: ProviderConfig) -> CloudObject:  # noqa: ARG002 (the port's)
+    def detail(self, found: CloudObject, provider: ProviderConfig) -> Detail:  # noqa: ARG002 (the port's)
         """Never an answer."""
         self.detailed.append(found.id)
         raise self.defect

@@ -230,7 +230,7 @@ def test_a_decision_that_is_older_than_the_operation_leaves_its_finding_undecide
 ) -> None:
     operation, made = orphaned(tmp_path), decision(at)
     assert decisions_since(operation, [made]) == ({STRAY.finding_id: made} if counts else {})
-    (finding,) = findings_of([operation], [made])
+    (finding,) = findings_of([operation], [made], SINCE)
     assert (finding.id, finding.disposition) == (STRAY.finding_id, made if counts else None)
 
 

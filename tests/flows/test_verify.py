@@ -26,7 +26,7 @@ from tfguard.flows.verify import (
 )
 from tfguard.model.config import Config
 from tfguard.model.evidence import EvidenceKind
-from tfguard.model.inventory import CloudObject, Gap, Listing, Scope
+from tfguard.model.inventory import CloudObject, Detail, Gap, Listing, Scope
 from tfguard.model.operation import Outcome, Step, StepStatus
 from tfguard.model.plan import Action, Plan, PlannedChange, ProviderConfig
 from tfguard.model.secrets import Withholding
@@ -108,10 +108,10 @@ class FakeInventory:
         self.asked.append((resource_type, provider.key, region))
         return self.answer(resource_type, provider, region)
 
-    def detail(self, found: CloudObject, provider: ProviderConfig) -> CloudObject:  # noqa: ARG002 (the port's)
+    def detail(self, found: CloudObject, provider: ProviderConfig) -> Detail:  # noqa: ARG002 (the port's)
         """The object with the creation time that the fake knows."""
         self.detailed.append(found.id)
-        return replace(found, created_at=self.details.get(found.id, found.created_at))
+        return Detail(replace(found, created_at=self.details.get(found.id, found.created_at)))
 
 
 def role(name: str = "app", created: datetime | None = START) -> CloudObject:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -160,6 +161,23 @@ def listing(kind: str, *pages: object, endless: bool = False) -> bytes:
     return json.dumps({"type": kind, "pages": pages, "details": [{}], "endless": endless}).encode()
 
 
+def listed(**changes: object) -> bytes:
+    """A line of an exported listing: what `export` reads."""
+    return json.dumps({"type": "aws_sqs_queue", "id": "x", **changes}).encode()
+
+
+def module(resources: bytes) -> bytes:
+    """A state of version 3 with one module: what `old-state` reads."""
+    return b'{"version": 3, "serial": 1, "lineage": "l", "modules": [{"path": ["root"], ' + resources + b"}]}"
+
+
+def kept(**changes: object) -> bytes:
+    """What `scan --format json` prints: `kept-scan` reads it too."""
+    times = {"started_at": "2026-03-01T11:59:51Z", "ended_at": "2026-03-01T12:00:00Z"}
+    document = {"schema": "tfguard.findings/v1", "coverage": {}, "findings": [], "summary": {}, "scan": times}
+    return json.dumps({**document, **changes}).encode()
+
+
 # What comes of each is judged by the target: a listing that is complete and should not be is a fault.
 @pytest.mark.parametrize(
     ("name", "data", "expected"),
@@ -171,6 +189,33 @@ def listing(kind: str, *pages: object, endless: bool = False) -> bytes:
         ("aws-answers", listing("aws_sqs_queue", REQUEST, {**REQUEST, "NextToken": "a"}, endless=True), ACCEPTED),
         ("aws-bodies", b'aws_kms_key\n---\n{"Keys": 5}', ACCEPTED),
         ("aws-bodies", b'aws_sqs_queue\n---\n[1]', ACCEPTED),
+        ("aws-bodies", b'aws_kms_key\n---\n{"Keys": [{"KeyId": "k"', ACCEPTED),
+        ("aws-bodies", b"aws_sqs_queue\n---\n", ACCEPTED),
+        ("export", listed(id="\ud800"), ACCEPTED),
+        ("export", listed(account="\ud800", region="a\nb"), ACCEPTED),
+        ("export", listed(id="\ncoverage: complete"), ACCEPTED),
+        ("export", listed(type="a\nresource {}"), ACCEPTED),
+        ("export", listed(id=["a"]), REFUSED),
+        ("export", listed(tags=json.loads("[" * 900 + "]" * 900)), ACCEPTED),
+        ("export", b'type,id,tags\naws_iam_role,app,"' + b"[" * 3000 + b'"\n', ACCEPTED),
+        ("export", b"type,id,account\naws_iam_role,app\n", REFUSED),
+        ("export", listed(id="a") + b"\n" + '{"type": "aws_vpc", "id": "\u2028"}'.encode(), ACCEPTED),
+        ("export", gzip.compress(listed(id="a"))[:10] + b"\xff" * 20, REFUSED),
+        ("export", b'{"configurationItems": [{"resourceType": "AWS::S3::Bucket", "resourceId": "a",'
+         b' "configurationItemStatus": "ResourceNotRecorded"}]}', ACCEPTED),
+        ("old-state", module(b'"resources": {"aws_vpc.a.' + b"9" * 5000 + b'": {"primary": {"id": "a"}}}'), REFUSED),
+        ("old-state", module(b'"resources": {"aws_vpc.a": {"primary": {"id": "a", "attributes": {"x.#": "1", "x.'
+         + b"9" * 5000 + b'": "b"}}}}'), ACCEPTED),
+        ("old-state", module(b'"resource": {"aws_vpc.a": {"primary": {"id": "a"}}}'), REFUSED),
+        ("old-state", module(b'"resources": {"aws_vpc.a": {"primari": {"id": "a"}}}'), REFUSED),
+        ("kept-scan", kept(summary={"a\nb": "x"}), REFUSED),
+        ("kept-scan", kept(summary={"a": 10**400}), REFUSED),
+        ("kept-scan", kept(sum="0" * 16), REFUSED),
+        ("kept-scan", kept(sun="0" * 16), REFUSED),
+        ("kept-scan", kept(), ACCEPTED),
+        ("scan-config", b"scan: {aws: {types: []}}", REFUSED),
+        ("scan-config", b'scan: {aws: {types: ["a\\nb"]}}', REFUSED),
+        ("scan-config", b'scan: {aws: {regions: ["a\\nb"]}}', REFUSED),
         ("engine-output", b"Terraform used x\n\n\x1b[33m\xe2\x95\xb7\x1b[0m\x1b[0m\n"
          b"\x1b[33m\xe2\x95\xb5\x1b[0m\x1b[0m\n\x1b[33m\xe2\x95\xb5\x1b[0m\x1b[0m\n", ACCEPTED),
         ("engine-output", b"Terraform used x\n\nWarning: a\n\nb\n\n(and " + b"9" * 5000 + b" more similar warnings"

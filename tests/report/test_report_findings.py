@@ -106,7 +106,7 @@ def test_no_value_breaks_a_table_row_and_a_reader_sees_the_value(import_id: str,
     head, rule, row, end = text.split("\n")
     assert end == ""
     cells = row[2:-2].split(" | ")
-    assert len(cells) == len(head[2:-2].split(" | ")) == len(rule[2:-2].split(" | ")) == 10
+    assert len(cells) == len(head[2:-2].split(" | ")) == len(rule[2:-2].split(" | ")) == 11
     assert (unescape(cells[7]), unescape(cells[3])) == (import_id, f"a.b[{key}]")
     assert not re.search(r"[<>`*\\|]", "".join(cells))
 

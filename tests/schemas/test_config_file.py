@@ -86,6 +86,7 @@ def test_what_is_not_said_has_its_default(text: str) -> None:
         ("retention: 14d\n", "f.yaml:1: retention: must be a mapping"),
         ("scan:\n  aws:\n    region: [eu-west-1]\n", "f.yaml:3: scan.aws.region: unknown key; did you mean regions?"),
         ("scan:\n  aws:\n    regions: eu-west-1\n", "f.yaml:3: scan.aws.regions: must be a list"),
+        ("scan:\n  aws: {types: []}\n", "f.yaml:2: scan.aws: types is empty, with which a scan finds nothing"),
         ("scan:\n  stacks:\n  - a\n  - [b]\n", "f.yaml:4: scan.stacks[1]: must be text"),
         ("scan:\n  stacks:\n  -\n", "f.yaml:3: scan.stacks[0]: must be text"),
         ("scan: {aws: {accounts: [{id: 12}]}}\n", "f.yaml:1: scan.aws.accounts[0]: id is not an account id"),

@@ -46,6 +46,7 @@ def test_a_schema_that_is_missing_or_other_or_of_nothing_is_told(tmp_path: Path)
     (tmp_path / "journal.v1.schema.json").unlink()
     (tmp_path / "stray.v1.schema.json").write_text("{}")
     assert differences(tmp_path) == [
+        "disposition.v1.schema.json is missing",
         "intent.v1.schema.json is missing",
         "journal.v1.schema.json is missing",
         "stray.v1.schema.json is of no document",

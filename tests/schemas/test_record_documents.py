@@ -256,7 +256,7 @@ def test_the_ledger_keeps_its_order() -> None:
     ledger = [Disposition(f"o-{n}", DispositionKind.RETAIN, NOW, "me", "why", "01J") for n in range(3)]
     data = b"".join(map(records.encode_disposition, ledger))
     assert records.decode_dispositions(data).items == tuple(ledger)
-    assert json.loads(data.splitlines()[0])["schema"] == "tfguard.disposition/v1"
+    assert json.loads(data.splitlines()[0])["schema"] == "tfguard.disposition/v2"
 
 
 def test_every_type_of_a_document_has_a_json_form() -> None:

@@ -1,36 +1,55 @@
-"""Adopt a finding: import block, a plan that may do nothing else, recorded apply, block gone again (rule 15)."""
+"""Adopt findings: import blocks, a plan that may do nothing else, recorded apply, blocks gone again (rule 15)."""
 
 from __future__ import annotations
 
+import tempfile
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
-from tfguard.errors import ExitCode, InputError, NoStateError, UsageError
+from tfguard.errors import ExitCode, InputError, UsageError
+from tfguard.flows.adopt_plan import Candidate, Planned, Planner, Refusals
 from tfguard.flows.context import StackContext
+from tfguard.flows.drafted_file import DEFAULT, drafted_file, keep_draft
 from tfguard.flows.guard import GuardedRun, GuardOptions, Prepared, apply_prepared
 from tfguard.flows.history import findings
+from tfguard.flows.known_states import is_this_object, known_states, refuse_if_held, refuse_if_known
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.settle import Settling, settle
 from tfguard.flows.upkeep import Upkeep, holding
-from tfguard.flows.withholding import of_plan
+from tfguard.model.address import import_block, without_instance_key
 from tfguard.model.disposition import Disposition, DispositionKind
-from tfguard.model.finding import Finding
+from tfguard.model.finding import Finding, Verdict
 from tfguard.model.ids import new_operation_id
+from tfguard.model.importing import Draft, ImportTarget
 from tfguard.model.inventory import CloudObject
-from tfguard.model.plan import Plan
+from tfguard.model.plan import Plan, ProviderConfig
 from tfguard.model.request import ChangeRequest
-from tfguard.model.secrets import WITHHELD_WORD, Withholding, is_withheld
-from tfguard.model.state import StateInstance, StateSnapshot
-from tfguard.reconcile.adoption import objections, updates
-from tfguard.reconcile.matching import lies_elsewhere
+from tfguard.model.secrets import WITHHELD_WORD, is_withheld
+from tfguard.model.state import StateSnapshot
+from tfguard.reconcile.adoption import derived_address, references_to, updates
+
+Placed = tuple[str, Finding]
+"""An address, and the finding that is to go there."""
+
+_NOT_HERE = {
+    Verdict.MANAGED: "is managed already",
+    Verdict.FOREIGN: "belongs to another account",
+    Verdict.SOFT_DELETED: "waits for its end; it has to be restored at the provider first",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class AdoptOptions:
-    """How to adopt. `address` chooses where several fit; `arguments` are the engine's `-var`, `-var-file` and `-state`.
+    """How to adopt. `address` chooses where several fit, or where nothing does; `arguments` are the engine's `-var`,
+    `-var-file` and `-state`.
 
-    `applying` is what of them the apply of a plan file needs too.
+    `applying` is what of them the apply of a plan file needs too. `allow_update` approves that an object is brought in
+    line with the configuration, where nobody is asked. `out` is the file for drafted configuration; with `keep` a draft
+    that cannot be planned is left beside it.
     """
 
     address: str | None = None
@@ -38,135 +57,396 @@ class AdoptOptions:
     applying: tuple[str, ...] = ()
     yes: bool = False
     reason: str = ""
+    allow_update: bool = False
+    out: str = DEFAULT
+    keep: bool = False
 
 
 def adopt(
-    context: StackContext, ids: Sequence[str], options: AdoptOptions, argv: Sequence[str], folder: Path
-) -> GuardedRun:
-    """Import the findings with these ids. `argv` is the command line as it may be recorded, `folder` takes run folders.
-
-    Raises `UsageError` for a finding that is not there, is decided, or fits several addresses; `InputError` for a plan
-    that would do more than import. Nothing has changed then, and no import block stays behind.
-    """
-    operation_id = new_operation_id(context.clock.now())
-    with holding(context, operation_id, folder / operation_id) as upkeep:
-        return _adopt(context, ids, options, argv, folder, operation_id, upkeep)
-
-
-def _adopt(
     context: StackContext,
     ids: Sequence[str],
     options: AdoptOptions,
     argv: Sequence[str],
     folder: Path,
-    operation_id: str,
-    upkeep: Upkeep,
+    known: Sequence[Finding],
 ) -> GuardedRun:
-    chosen = [_chosen(context, finding_id, options.address) for finding_id in ids]
-    wanted = {address: finding.object.import_id for address, finding in chosen if finding.object}
-    if len(wanted) < len(chosen):
-        raise UsageError("two of these findings belong to one address", "adopt one of them; the other stays a finding")
-    before = context.state_before()
-    if _adopted_already(before, chosen):
-        context.console.say("the state has it already at that address; nothing is left to adopt")
-        _settle_those_that_saw(context, {finding.id for _, finding in chosen}, options)
-        return GuardedRun(ExitCode.DONE)
-    for address, finding in chosen:
-        refuse_if_held(before, address, finding)
-    for where, state in _known_states(context, before):
-        for _, finding in chosen:
-            refuse_if_known(state, where, finding)
-    directory = open_run_folder(folder, operation_id, context.host, context.records.head().open_operations)
-    try:
-        options = _with_var_files(context, chosen, options)
-        request = _request(options, wanted, directory / "plan")
-        with context.engine.import_blocks(list(wanted.items())):
-            # Only while it is planned: the plan file carries the block from then on.
-            ready = _prepare(context, request, operation_id, directory, before, wanted)
-        hidden = of_plan(ready.plan, before, folder)
-        if not _approved(context, ready, wanted, options, hidden):
-            return GuardedRun(1)
-        guard = GuardOptions(adopts=tuple(finding.id for _, finding in chosen))
-        run = apply_prepared(context, ready, argv, guard, upkeep)
-        if run.exit_code == 0:
-            _close(context, chosen, options, run, hidden)
-        return run
-    finally:
-        close_run_folder(directory, operation_id, context.records)
+    """Import those of the `known` findings that have these ids: one plan, one approval, one recorded apply. `argv` is
+    the command line as it may be recorded, `folder` takes run folders.
+
+    One that cannot be adopted stops no other: it is said why, and the exit code is 1. Where there is only one, its
+    error is raised: `UsageError` for a finding that is not there, is decided, or fits several addresses; `InputError`
+    for a plan that would do more than import. Nothing has changed then, and no import block stays behind.
+    """
+    operation_id = new_operation_id(context.clock.now())
+    with holding(context, operation_id, folder / operation_id) as upkeep:
+        return _Adoption(context, ids, options, folder, known).run(argv, operation_id, upkeep)
 
 
-def _chosen(context: StackContext, finding_id: str, address: str | None) -> tuple[str, Finding]:
-    finding = next((item for item in findings(context.records)[0] if item.id == finding_id), None)
-    decided = [item for item in context.records.dispositions() if item.finding_id == finding_id]
-    if decision := finding.disposition if finding else next(reversed(decided), None):
-        raise UsageError(
-            f"{finding_id} was settled: {decision.kind.value} by {decision.actor} at {decision.at:%Y-%m-%d %H:%M}Z",
-            "see `tfguard orphans list`",
-        )
-    if finding is None or finding.object is None:
-        raise UsageError(f"there is no finding {finding_id} on this stack", "see `tfguard orphans list`")
-    where = address or finding.address
-    if where is None:
-        raise UsageError(
-            f"{finding_id} fits {len(finding.addresses)} addresses: {', '.join(finding.addresses)}",
-            "say which one with --address ADDRESS",
-        )
-    if is_withheld(where):
-        raise UsageError(
-            f"{finding_id} belongs to {where}, of which a key is withheld since it is marked sensitive",
-            "say the whole address with --address ADDRESS",
-        )
-    return where, finding
+def blocks_for(
+    context: StackContext, ids: Sequence[str], options: AdoptOptions, known: Sequence[Finding]
+) -> tuple[str, ExitCode]:
+    """Import blocks for these findings, seen to work in a plan, with the configuration that some of them need.
+
+    Changes and records nothing. What cannot be adopted is said and left out; the exit code is 1 then. Raises as `adopt`
+    does.
+    """
+    with tempfile.TemporaryDirectory(prefix="tfguard-") as scratch:
+        adoption = _Adoption(context, ids, replace(options, allow_update=True), Path(scratch), known)
+        planned = adoption.planned(Path(scratch) / "plan")
+        adoption.tell_refused()
+    if planned is None:
+        return "", ExitCode.ERROR
+    changed = updates(planned.plan)
+    parts = [_reviewable(one, changed.get(one.address, ())) for one in planned.candidates]
+    return "\n".join(parts), ExitCode.ERROR if adoption.refused else ExitCode.DONE
 
 
-def _known_states(context: StackContext, own: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
-    """This stack's state and every other one that is known. Raises `InputError` for one that cannot be read."""
-    yield context.stack.location, own
-    for source in context.known_places():
+def _reviewable(candidate: Candidate, differs: Sequence[str]) -> str:
+    found = candidate.finding.object
+    where = " ".join(filter(None, (found.cloud, found.account, found.region))) if found else ""
+    notes = [
+        f"# {candidate.finding.id}: {found.type if found else ''} {found.name or found.id if found else ''} ({where})"
+    ]
+    if differs:
+        notes.append(f"# The apply will update it in place: {', '.join(differs)}")
+    lines = "".join(f"{' '.join(note.split())}\n" for note in notes)
+    return lines + import_block(candidate.address, candidate.target.import_id) + candidate.text
+
+
+class _Adoption:
+    """One call of `adopt`, from the choice of findings to the report."""
+
+    def __init__(
+        self,
+        context: StackContext,
+        ids: Sequence[str],
+        options: AdoptOptions,
+        folder: Path,
+        known: Sequence[Finding],
+    ) -> None:
+        self._context, self._options, self._folder = context, options, folder
+        self._ids = tuple(dict.fromkeys(ids))
+        self._known = {finding.id: finding for finding in known}
+        self._file = drafted_file(Path(context.stack.directory), options.out)
+        self.refused: Refusals = {}
+
+    def run(self, argv: Sequence[str], operation_id: str, upkeep: Upkeep) -> GuardedRun:
+        """Adopt, and say what became of each."""
+        context = self._context
+        chosen = self._chosen()
+        if chosen and self._held_already(chosen):
+            context.console.say("the state has it already at that address; nothing is left to adopt")
+            self._settle_those_that_saw({finding.id for _, finding in chosen})
+            self.tell_refused()
+            return GuardedRun(self._exit_code)
+        directory = open_run_folder(self._folder, operation_id, context.host, context.records.head().open_operations)
         try:
-            for known in source.read():
-                if known.location == context.stack.location:
-                    continue
-                if known.snapshot is None:
-                    raise InputError(
-                        f"{known.failure}; whether it has the object already is not known",
-                        "make it readable, or take it out of `scan: {stacks: [...]}` in tfguard.yaml",
-                    )
-                yield known.location, known.snapshot
-        except NoStateError:
-            continue  # a pattern for what does not exist yet
+            planned = self._plan_of(chosen, directory / "plan")
+            if planned is None or not self._approved(planned):
+                self.tell_refused()
+                return GuardedRun(ExitCode.ERROR)
+            ready = self._prepared(planned, operation_id, directory)
+            run = self._applied(planned, ready, argv, upkeep)
+            self.tell_refused()
+            return replace(run, exit_code=run.exit_code or self._exit_code)
+        finally:
+            close_run_folder(directory, operation_id, context.records)
 
+    def planned(self, plan_file: Path) -> Planned | None:
+        """The plan alone."""
+        return self._plan_of(self._chosen(), plan_file)
 
-def refuse_if_held(state: StateSnapshot, address: str, finding: Finding) -> None:
-    """Raise `UsageError` when the address has another object already."""
-    held = state.at(address)
-    if held is not None and finding.object and not is_this_object(held, finding.object):
-        hidden = Withholding(state.secrets)
-        name = hidden.text(next(iter(held.identity.values()), address), "an object")
-        at = hidden.address(address)
-        raise UsageError(
-            f"the state already holds {name} at {at}; {finding.id} would be a second object for one address",
-            "delete the one that is not needed at the provider, then run `tfguard recover`",
-        )
+    def tell_refused(self) -> None:
+        """Say of each finding that is not adopted why. Where only one was asked for, raise that."""
+        if len(self._ids) == 1 and (alone := self.refused.get(self._ids[0])):
+            raise alone
+        for finding_id, error in self.refused.items():
+            self._context.console.warn(f"{finding_id} was not adopted: {error.what}; {error.advice}")
 
+    @cached_property
+    def _state(self) -> StateSnapshot:
+        return self._context.state_before()
 
-def refuse_if_known(state: StateSnapshot, where: str, finding: Finding) -> None:
-    """Raise `UsageError` when a state has the object already, at whatever address (case B59)."""
-    for instance in state.instances:
-        if finding.object and is_this_object(instance, finding.object):
-            at = Withholding(state.secrets).address(instance.address)
+    @property
+    def _exit_code(self) -> ExitCode:
+        return ExitCode.ERROR if self.refused else ExitCode.DONE
+
+    # --- which findings, and where to ---
+
+    def _chosen(self) -> list[Placed]:
+        """The findings with their addresses; those of which it is clear that they cannot be adopted are refused."""
+        chosen: list[Placed] = []
+        for finding_id in self._ids:
+            with self._refusing(finding_id):
+                chosen.append(self._place(finding_id, [address for address, _ in chosen]))
+        several = Counter(address for address, _ in chosen)
+        for address, finding in chosen:
+            if several[address] > 1:
+                self.refused[finding.id] = UsageError(
+                    f"two of these findings belong to one address, {address}",
+                    "adopt one of them; the other stays a finding",
+                )
+        chosen = self._left(chosen)
+        if chosen and not self._held_already(chosen):
+            self._refuse_held(chosen)
+        return self._left(chosen)
+
+    def _left(self, chosen: Sequence[Placed]) -> list[Placed]:
+        return [(address, finding) for address, finding in chosen if finding.id not in self.refused]
+
+    @contextmanager
+    def _refusing(self, finding_id: str) -> Iterator[None]:
+        try:
+            yield
+        except (UsageError, InputError) as error:
+            self.refused[finding_id] = error
+
+    def _place(self, finding_id: str, taken: Collection[str]) -> Placed:
+        finding = self._known.get(finding_id)
+        decided = [item for item in self._context.records.dispositions() if item.finding_id == finding_id]
+        if decision := finding.disposition if finding else next(reversed(decided), None):
             raise UsageError(
-                f"{finding.id} is managed already: the state {where} has it at {at}",
-                "run `tfguard recover`; if the other stack should not have it, take it out there with `state rm` first",
+                f"{finding_id} was settled: {decision.kind.value} by {decision.actor} at {decision.at:%Y-%m-%d %H:%M}Z",
+                "see `tfguard orphans list`",
             )
+        if finding is None or finding.object is None:
+            raise UsageError(f"there is no finding {finding_id} on this stack", "see `tfguard orphans list`")
+        if why := _NOT_HERE.get(finding.verdict):
+            raise UsageError(f"{finding_id} {why}", f"see `tfguard orphans show {finding_id}`")
+        where = self._options.address or finding.address
+        if where is None and finding.addresses:
+            raise UsageError(
+                f"{finding_id} fits {len(finding.addresses)} addresses: {', '.join(finding.addresses)}",
+                "say which one with --address ADDRESS",
+            )
+        if where is None:
+            return self._new_address(finding.object, taken), finding
+        if is_withheld(where):
+            raise UsageError(
+                f"{finding_id} belongs to {where}, of which a key is withheld since it is marked sensitive",
+                "say the whole address with --address ADDRESS",
+            )
+        if self._options.address is None and finding.operation_id not in (None, *self._own_operations):
+            raise UsageError(
+                f"{finding_id} belongs to {where} of another stack: operation {finding.operation_id} is not on record "
+                "here",
+                "import it there, or say with --to ADDRESS where it is to go here",
+            )
+        return where, finding
 
+    @cached_property
+    def _own_operations(self) -> frozenset[str | None]:
+        """Those that findings can come from: of the record's own, and not of a scan that knew other stacks'."""
+        records = self._context.records
+        told = {finding.operation_id for finding in findings(records)[0]}
+        return frozenset({*told, *records.operation_ids()})
 
-def is_this_object(instance: StateInstance, known: CloudObject) -> bool:
-    """Whether an instance of a state is this very object: equal names in another region or account are none."""
-    arn = instance.identity.get("arn")
-    if instance.type != known.type or lies_elsewhere(instance.identity, known.account, known.region):
+    def _new_address(self, found: CloudObject, taken: Collection[str]) -> str:
+        unfit = {*taken, *self._state.addresses}
+        while self._context.engine.declares(address := derived_address(found, unfit)):
+            unfit.add(address)
+        return address
+
+    def _held_already(self, chosen: Sequence[Placed]) -> bool:
+        held = [(self._state.at(address), finding.object) for address, finding in chosen]
+        return all(instance and known and is_this_object(instance, known) for instance, known in held)
+
+    def _refuse_held(self, chosen: Sequence[Placed]) -> None:
+        """Refuse what would be a second object for its address, and what any known state has already (case B59)."""
+        for address, finding in chosen:
+            with self._refusing(finding.id):
+                refuse_if_held(self._state, address, finding)
+        for where, state in known_states(self._context, self._state):
+            held = {instance.type for instance in state.instances}
+            for _, finding in self._left(chosen):
+                if finding.object and finding.object.type in held:
+                    with self._refusing(finding.id):
+                        refuse_if_known(state, where, finding)
+
+    # --- configuration for those that have none, and the plan ---
+
+    def _plan_of(self, chosen: Sequence[Placed], plan_file: Path) -> Planned | None:
+        if not chosen:
+            return None
+        self._options = _with_var_files(self._context, chosen, self._options)
+        candidates = self._drafted([Candidate(finding, self._target(address, finding)) for address, finding in chosen])
+        planner = Planner(
+            self._context,
+            self._state,
+            self._folder,
+            plan_file,
+            self._options.arguments,
+            may_update=self._options.allow_update or not self._options.yes,
+        )
+        planned = planner.plan(candidates) if candidates else None
+        self.refused.update(planner.refused)
+        return planned
+
+    def _target(self, address: str, finding: Finding) -> ImportTarget:
+        import_id = finding.object.import_id if finding.object else ""
+        return ImportTarget(address, import_id, drafted=not self._context.engine.declares(address))
+
+    def _drafted(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The candidates with configuration for those that have none; those for which none can be had are refused."""
+        for one in candidates:
+            if one.target.drafted and without_instance_key(one.address) != one.address:
+                self.refused[one.finding.id] = UsageError(
+                    f"the configuration has no {one.address}, and none can be drafted for an address with a key",
+                    "say with --to ADDRESS where it is to go",
+                )
+        candidates = [one for one in candidates if one.finding.id not in self.refused]
+        bare = [one for one in candidates if one.target.drafted]
+        if not bare:
+            return candidates
+        through = self._providers(bare)
+        targets = [replace(one.target, provider=through[one.address]) for one in bare]
+        draft = self._context.engine.draft(targets, self._references(), self._options.arguments)
+        self._refuse_undrafted(bare, draft)
+        return [
+            replace(one, text=draft.texts[one.address], variables=draft.variables.get(one.address, ()))
+            if one.target.drafted
+            else one
+            for one in candidates
+            if one.finding.id not in self.refused
+        ]
+
+    def _providers(self, bare: Sequence[Candidate]) -> Mapping[str, str]:
+        """The provider configuration for each address that has none: the one that looks where the object is."""
+        plan = self._context.plan_now(self._options.arguments)
+        known = plan.providers if isinstance(plan, Plan) else {}
+        return {one.address: fitting_provider(one.finding, known) for one in bare}
+
+    def _references(self) -> Mapping[str, str]:
+        catalog = self._context.around.catalog
+        named = [
+            (held.address, {name: value for name, value in held.identity.items() if name in kind.keys})
+            for held in self._state.instances
+            if held.deposed is None and (kind := catalog.get(held.type))
+        ]
+        return references_to(named)
+
+    def _refuse_undrafted(self, bare: Sequence[Candidate], draft: Draft) -> None:
+        for one in bare:
+            said = [trouble.what for trouble in draft.troubles if trouble.address in (None, one.address)]
+            if not said:
+                continue
+            what = f"no configuration can be drafted for {one.address}: {'; '.join(dict.fromkeys(said))}"
+            advice = "write the resource yourself, then run the command again; nothing was changed"
+            if self._options.keep and one.address in draft.texts:
+                kept = keep_draft(self._file, draft.texts[one.address], what)
+                advice = f"mend {kept.name}, move it into a file that ends with .tf, then run the command again"
+            elif one.address in draft.texts:
+                advice = "look at the draft with --keep, or write the resource yourself; nothing was changed"
+            self.refused[one.finding.id] = InputError(what, advice)
+
+    def _prepared(self, planned: Planned, operation_id: str, directory: Path) -> Prepared:
+        context = self._context
+        request = _request(self._options, [one.address for one in planned.candidates], directory / "plan")
+        accepted = context.records.head().open_operations
+        return Prepared(operation_id, request, planned.plan, directory / "plan", directory, self._state, accepted)
+
+    def _approved(self, planned: Planned) -> bool:
+        console, changed = self._context.console, updates(planned.plan)
+        for one in planned.candidates:
+            also = ", and update it in place to what the configuration says" if one.address in changed else ""
+            if differs := changed.get(one.address):
+                also += f": {', '.join(differs)}"
+            if one.text:
+                also += f", with configuration in {self._file.path.name}"
+            console.say(f"will import {one.target.import_id} to {planned.hidden.address(one.address)}{also}")
+            for name in one.variables:
+                console.say(f"  var.{name} is for a value marked as sensitive: every plan needs it from now on")
+        if self._options.yes or console.confirm("Adopt now?"):
+            return True
+        console.say("nothing was adopted; without a terminal, --yes approves")
         return False
-    return arn == known.arn if arn and known.arn else known.import_id in instance.identity.values()
+
+    # --- the apply, and what it leaves ---
+
+    def _applied(self, planned: Planned, ready: Prepared, argv: Sequence[str], upkeep: Upkeep) -> GuardedRun:
+        context = self._context
+        guard = GuardOptions(adopts=tuple(one.finding.id for one in planned.candidates))
+        drafted = [one for one in planned.candidates if one.text]
+        adopted: list[Candidate] = []
+        if drafted:
+            # Before the apply: what is in the state and in no configuration would be deleted by the next one.
+            self._file.add(_joined(drafted))
+        try:
+            run = apply_prepared(context, ready, argv, guard, upkeep)
+            if run.operation is not None:
+                adopted = self._close(planned, run)
+        finally:
+            left = [one for one in drafted if one in adopted]
+            if drafted and not left:
+                self._file.undo()
+            elif left != drafted:
+                self._file.add(_joined(left))
+        if len(planned.candidates) + len(self.refused) > 1:
+            for one in adopted:
+                context.console.say(f"{one.finding.id} was adopted: {planned.hidden.address(one.address)}")
+        for one in planned.candidates:
+            if run.operation is not None and one not in adopted:
+                why = InputError("the apply did not bring it into the state", "see `tfguard status`")
+                self.refused[one.finding.id] = why
+        return run
+
+    def _close(self, planned: Planned, run: GuardedRun) -> list[Candidate]:
+        """Put the decisions into the ledger and settle the operations that the findings came from; what is in state."""
+        context, hidden = self._context, planned.hidden
+        actor = context.host.actor()
+        try:
+            after = context.read_state(None)
+        except InputError:
+            return []  # that has been said, and the operation stays open
+        adopted = [one for one in planned.candidates if after.at(one.address) is not None]
+        context.records.decide(
+            [
+                Disposition(
+                    finding_id=one.finding.id,
+                    kind=DispositionKind.IMPORT,
+                    at=context.clock.now(),
+                    actor=actor.signature,
+                    reason=hidden.text(self._options.reason, WITHHELD_WORD) or "adopted into the state",
+                    operation_id=run.operation.id if run.operation else "",
+                    address=hidden.address(one.address),
+                    import_id=one.finding.object.import_id if one.finding.object else None,
+                )
+                for one in adopted
+            ]
+        )
+        self._settle_those_that_saw({one.finding.id for one in adopted})
+        return adopted
+
+    def _settle_those_that_saw(self, ids: Collection[str]) -> None:
+        """Settle each open operation that saw one of the objects: the run that made it, an adoption that failed."""
+        context = self._context
+        for operation in context.records.open_operations():
+            if any(seen.finding_id in ids for step in operation.steps for seen in step.observed):
+                settled = settle(context, operation, Settling(False, self._options.arguments))
+                still = "settled" if not settled.open else "still open"
+                context.console.say(f"operation {operation.id} is {still}")
+
+
+def _joined(drafted: Sequence[Candidate]) -> str:
+    return "\n".join(one.text for one in drafted)
+
+
+def fitting_provider(finding: Finding, known: Mapping[str, ProviderConfig]) -> str:
+    """The root module's provider configuration that looks where a finding's object is; empty for the default one.
+
+    The one through which it was seen comes first, unless that looks elsewhere; where nothing fits, the engine tells.
+    """
+    found = finding.object
+    if found is None or found.region in ("", "global"):
+        return ""
+    fits = [
+        key
+        for key, one in known.items()
+        if ":" not in key and key.partition(".")[0] == found.type.partition("_")[0]
+        if one.settings.get("region") == found.region
+    ]
+    best = finding.provider_key if finding.provider_key in fits else min(fits, default="")
+    return best if "." in best else ""
 
 
 def _with_var_files(
@@ -182,8 +462,8 @@ def _with_var_files(
     return replace(options, arguments=(*(f"-var-file={name}" for name in files), *options.arguments))
 
 
-def _request(options: AdoptOptions, wanted: Mapping[str, str], plan_file: Path) -> ChangeRequest:
-    targets = tuple(f"-target={address}" for address in wanted)
+def _request(options: AdoptOptions, addresses: Sequence[str], plan_file: Path) -> ChangeRequest:
+    targets = tuple(f"-target={address}" for address in addresses)
     return ChangeRequest(
         command="import",
         plan_file=str(plan_file),
@@ -197,111 +477,10 @@ def _request(options: AdoptOptions, wanted: Mapping[str, str], plan_file: Path) 
         input=False,
         compact_warnings=True,
         locking=True,
-        targets=tuple(wanted),
+        targets=tuple(addresses),
         var_files=(),
         variables=options.arguments,
         state_path=None,
         state_out=None,
         help=False,
     )
-
-
-def _prepare(
-    context: StackContext,
-    request: ChangeRequest,
-    operation_id: str,
-    directory: Path,
-    before: StateSnapshot,
-    wanted: Mapping[str, str],
-) -> Prepared:
-    plan_file = directory / "plan"
-    failed = context.engine.quiet_plan(request.planning, plan_file)
-    if failed is not None:
-        raise InputError(
-            f"the import cannot be planned: {failed}",
-            "add the -var and -var-file of the apply; check the address, and the provider's region and account",
-        )
-    plan = context.engine.show_plan(plan_file)
-    if against := objections(plan, wanted):
-        hidden = of_plan(plan, before, directory.parent)
-        _refuse_beside_deposed(before, plan, wanted, hidden)
-        said = (hidden.text(line, "something whose name is marked sensitive") for line in against)
-        raise InputError(
-            "the plan would do more than adopt, so it was not applied: " + "; ".join(said),
-            "make the configuration match the object, or apply the other changes first; nothing was changed",
-        )
-    accepted = context.records.head().open_operations
-    return Prepared(operation_id, request, plan, plan_file, directory, before, accepted)
-
-
-def _refuse_beside_deposed(state: StateSnapshot, plan: Plan, wanted: Mapping[str, str], hidden: Withholding) -> None:
-    """Raise `InputError` for an address to which the engine imports nothing, since a deposed object has it: what a
-    create-before-destroy leaves that was killed before the new object was saved."""
-    imported = {change.address for change in plan.changes if change.importing is not None}
-    for instance in state.instances:
-        if instance.deposed and instance.address in wanted and instance.address not in imported:
-            at, new = hidden.address(instance.address), wanted[instance.address]
-            old = hidden.text(next(iter(instance.identity.values()), instance.deposed), instance.deposed)
-            raise InputError(
-                f"{at} still has a deposed object, {old}, and the engine imports nothing to such an address",
-                f"delete {new} at the provider, run `tfguard recover`, then apply again: that makes a new object, and "
-                f"deletes the deposed one",
-            )
-
-
-def _approved(
-    context: StackContext, ready: Prepared, wanted: Mapping[str, str], options: AdoptOptions, hidden: Withholding
-) -> bool:
-    changed = updates(ready.plan)
-    for address, import_id in wanted.items():
-        also = ", and update it in place to what the configuration says" if address in changed else ""
-        context.console.say(f"will import {import_id} to {hidden.address(address)}{also}")
-    if options.yes:
-        return True
-    if context.console.confirm("Adopt now?"):
-        return True
-    context.console.say("nothing was adopted; without a terminal, --yes approves")
-    return False
-
-
-def _close(
-    context: StackContext,
-    chosen: Sequence[tuple[str, Finding]],
-    options: AdoptOptions,
-    run: GuardedRun,
-    hidden: Withholding,
-) -> None:
-    """Put the decision into the ledger and settle the operations that the findings came from."""
-    actor = context.host.actor()
-    after = context.read_state(None)
-    adopted = [(address, finding) for address, finding in chosen if after.at(address) is not None]
-    context.records.decide(
-        [
-            Disposition(
-                finding_id=finding.id,
-                kind=DispositionKind.IMPORT,
-                at=context.clock.now(),
-                actor=actor.signature,
-                reason=hidden.text(options.reason, WITHHELD_WORD) or "adopted into the state",
-                operation_id=run.operation.id if run.operation else "",
-                address=hidden.address(address),
-                import_id=finding.object.import_id if finding.object else None,
-            )
-            for address, finding in adopted
-        ]
-    )
-    _settle_those_that_saw(context, {finding.id for _, finding in adopted}, options)
-
-
-def _adopted_already(state: StateSnapshot, chosen: Sequence[tuple[str, Finding]]) -> bool:
-    held = [(state.at(address), finding.object) for address, finding in chosen]
-    return all(instance and known and is_this_object(instance, known) for instance, known in held)
-
-
-def _settle_those_that_saw(context: StackContext, ids: Collection[str], options: AdoptOptions) -> None:
-    """Settle every open operation that saw one of the objects: the run that made it, and an adoption that failed."""
-    for operation in context.records.open_operations():
-        if any(seen.finding_id in ids for step in operation.steps for seen in step.observed):
-            settled = settle(context, operation, Settling(False, options.arguments))
-            still = "settled" if not settled.open else "still open"
-            context.console.say(f"operation {operation.id} is {still}")

@@ -7,7 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfguard.errors import CorruptRecordError, EmptyStateError, InputError, OperationAliveError
+from tfguard.errors import (
+    ConfigError,
+    CorruptRecordError,
+    EmptyStateError,
+    InputError,
+    NoStateError,
+    OperationAliveError,
+)
 from tfguard.flows.records import Records
 from tfguard.flows.verify import Surroundings
 from tfguard.model.operation import Operation, Stack
@@ -21,9 +28,10 @@ STATE_UNREAD = "the state could not be read"
 
 @dataclass(frozen=True, slots=True)
 class StackContext:
-    """A stack, its engine, its record, and what is around them; `known_states` are other stacks' state files.
+    """A stack, its engine, its record, and what is around them.
 
-    `known_places` gives all that is named of other stacks' states, remote ones too, for what has to look into each.
+    `known_places` gives all that is named of other stacks' states, remote ones too, for what has to look into each;
+    `known_files` those of them that are on this machine, which cost nothing.
     """
 
     stack: Stack
@@ -31,7 +39,7 @@ class StackContext:
     records: Records
     around: Surroundings
     host: Host
-    known_states: tuple[Path, ...] = ()
+    known_files: Callable[[], Sequence[StateSource]] = tuple
     credentials: Credentials | None = None
     known_places: Callable[[], Sequence[StateSource]] = tuple
 
@@ -91,14 +99,26 @@ class StackContext:
     def other_states(self) -> tuple[StateSnapshot, ...]:
         """The other stacks' states that are known; one that cannot be read is said aloud and left out."""
         found: list[StateSnapshot] = []
-        for path in self.known_states:
-            if str(path) == self.stack.location:
-                continue
+        try:
+            sources = self.known_files()
+        except ConfigError as error:
+            self._warn_unread(error.what)
+            return ()
+        for source in sources:
             try:
-                found.append(self.engine.read_state_file(path))
+                for known in source.read():
+                    if known.snapshot is None:
+                        self._warn_unread(known.failure)
+                    elif known.location != self.stack.location:
+                        found.append(known.snapshot)
+            except NoStateError:
+                continue  # a pattern for what does not exist yet
             except InputError as error:
-                self.console.warn(f"{error.what}; what it holds may be named as a stray object here")
+                self._warn_unread(error.what)
         return tuple(found)
+
+    def _warn_unread(self, why: str) -> None:
+        self.console.warn(f"{why}; what it holds may be named as a stray object here")
 
     def last_operation(self) -> Operation | None:
         """The stack's newest operation; None also for one whose record is damaged, which the open list speaks for."""

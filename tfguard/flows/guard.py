@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfguard.errors import ExitCode, InputError, InterruptedRunError
 from tfguard.flows.approvals import plan_file_claimed
 from tfguard.flows.context import StackContext
 from tfguard.flows.credentials import warn_of_expiry
+from tfguard.flows.dependants import Dependants
+from tfguard.flows.leftovers import leftovers, providers_to_ask, steps_to_look_for
 from tfguard.flows.open_operations import settle_open_operations
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.run_journal import RunJournal
@@ -35,7 +37,7 @@ from tfguard.model.operation import (
     Operation,
     Step,
 )
-from tfguard.model.plan import Plan
+from tfguard.model.plan import Action, Plan
 from tfguard.model.request import Approval, ChangeRequest
 from tfguard.model.secrets import WITHHELD_WORD, Withholding
 from tfguard.model.state import StateSnapshot
@@ -65,7 +67,10 @@ class GuardedRun:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is ready to be applied: the plan and its file, the state before, and the folder of this run."""
+    """What is ready to be applied: the plan and its file, the state before, and the folder of this run.
+
+    `looked_for` are steps that the plan does not have, and that are looked up with the others at the end.
+    """
 
     operation_id: str
     request: ChangeRequest
@@ -74,6 +79,7 @@ class Prepared:
     run_directory: Path
     before: StateSnapshot
     accepted: tuple[str, ...]
+    looked_for: tuple[Step, ...] = ()
 
 
 def guard(
@@ -100,7 +106,8 @@ def _guard(
     upkeep: Upkeep,
 ) -> GuardedRun:
     context.engine.discard_import_blocks()
-    accepted = settle_open_operations(context, options.on_gap, options.reason, request.variables)
+    left = leftovers(context, options.on_gap, request.variables) if request.destroy else ()
+    accepted = settle_open_operations(context, options.on_gap, options.reason, request.variables, left)
     directory = open_run_folder(folder, operation_id, context.host, accepted)
     try:
         before = context.state_before()
@@ -112,7 +119,9 @@ def _guard(
             if planned.exit_code != 0:
                 return GuardedRun(planned.exit_code)
         plan = context.engine.show_plan(plan_file)
-        prepared = Prepared(operation_id, request, plan, plan_file, directory, before, accepted)
+        plan = replace(plan, providers={**providers_to_ask(left), **plan.providers})
+        looked_for = steps_to_look_for(context, left)
+        prepared = Prepared(operation_id, request, plan, plan_file, directory, before, accepted, looked_for)
         return apply_prepared(context, prepared, argv, options, upkeep)
     finally:
         close_run_folder(directory, operation_id, context.records)
@@ -135,10 +144,14 @@ def apply_prepared(
     `upkeep` is that of the lease that the caller holds. Raises as `guard` does; nothing has changed then.
     """
     hidden = of_plan(prepared.plan, prepared.before, prepared.run_directory.parent)
-    steps = planned_steps(prepared.plan, prepared.before, hidden)
+    looked_for = tuple(replace(step, address=hidden.address(step.address)) for step in prepared.looked_for)
+    steps = (*planned_steps(prepared.plan, prepared.before, hidden), *looked_for)
     keys = baseline_keys(steps, prepared.plan.providers, context.around)
     looking = Looking(context.around, keys if options.baseline else {})
     warn_of_expiry(context, prepared.plan)
+    if prepared.request.destroy or _only_deletes(prepared.plan):
+        # Before the question, so that whoever answers it knows.
+        Dependants(context, steps, prepared.plan.providers, prepared.before, hidden).tell(_BASELINE_SECONDS)
     approval = context.engine.ask(prepared.request, prepared.plan)
     if not approval.given:
         looking.cancel()
@@ -176,6 +189,11 @@ def apply_prepared(
     operation = take_stock(context, ran)
     gap = ended.exit.exit_code == 0 and operation.open and options.fail_on_gap
     return GuardedRun(ExitCode.GAP if gap else ended.exit.exit_code, operation)
+
+
+def _only_deletes(plan: Plan) -> bool:
+    """Whether a plan tears a stack down, as one of a plan file can; `-destroy` need not be said again."""
+    return bool(plan.changing) and all(change.action is Action.DELETE for change in plan.changing)
 
 
 def _warn_of_gaps(context: StackContext, baseline: Sequence[BaselineEntry], hidden: Withholding) -> None:

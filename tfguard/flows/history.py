@@ -10,7 +10,7 @@ from tfguard.errors import CorruptRecordError, NewerRecordError, UsageError
 from tfguard.flows.archive import CHAIN, object_name
 from tfguard.flows.records import Records
 from tfguard.model.archive import AnchoredMonth
-from tfguard.model.disposition import DispositionKind
+from tfguard.model.disposition import DispositionKind, latest
 from tfguard.model.finding import Finding
 from tfguard.model.ids import month_of
 from tfguard.model.inventory import Coverage, Gap
@@ -19,6 +19,8 @@ from tfguard.ports import Console
 from tfguard.reconcile.findings import coverage_of, findings_of
 from tfguard.reconcile.repairs import is_repair
 
+# What was kept may be overdue or released by now, and a deletion may not have come to its end.
+_MAY_COME_BACK = (DispositionKind.RETAIN, DispositionKind.RELEASE, DispositionKind.DESTROY)
 _FAR_BACK = 50
 _LAST = "~"  # sorts behind every id and every month
 
@@ -153,8 +155,9 @@ def findings(records: Records) -> tuple[tuple[Finding, ...], Coverage]:
     purpose; and how far the looks of the former reached."""
     head, ledger = records.head(), records.dispositions()
     current = {*head.open_operations, *((head.current,) if head.current else ())}
-    latest = {entry.finding_id: entry for entry in ledger}
-    kept = {entry.operation_id for entry in latest.values() if entry.kind is DispositionKind.RETAIN}
+    kept = {
+        entry.operation_id for entry in latest(ledger).values() if entry.operation_id and entry.kind in _MAY_COME_BACK
+    }
     looked = [records.operation(operation_id) for operation_id in sorted(current)]
     lost: list[Gap] = []
     if current and all(is_repair(operation.intent) for operation in looked):
@@ -166,7 +169,7 @@ def findings(records: Records) -> tuple[tuple[Finding, ...], Coverage]:
         coverage_of(looked) if looked else Coverage(gaps=(Gap(records.location, "no operation is recorded there"),))
     )
     found = {operation.id: operation for operation in (*looked, *older)}
-    return findings_of([found[name] for name in sorted(found)], ledger), replace(
+    return findings_of([found[name] for name in sorted(found)], ledger, records.now()), replace(
         coverage, gaps=(*coverage.gaps, *damaged, *lost)
     )
 

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from tfguard.errors import ConflictError, CorruptRecordError, RecordError, TfguardError
 from tfguard.flows.archive import Archive, operation_of
@@ -14,7 +14,17 @@ from tfguard.flows.audit import TRAIL, Audit
 from tfguard.flows.heads import HEAD, Heads
 from tfguard.model.disposition import Disposition
 from tfguard.model.lease import ProcessIdentity
-from tfguard.model.operation import AppliedPlan, Head, Intent, JournalEntry, Operation, OperationStatus, Outcome, Result
+from tfguard.model.operation import (
+    AppliedPlan,
+    Head,
+    Intent,
+    JournalEntry,
+    Operation,
+    OperationStatus,
+    Outcome,
+    Result,
+    StepStatus,
+)
 from tfguard.model.transition import Transition
 from tfguard.ports import Blob, Clock, Console, Host, RecordStore
 from tfguard.schemas.document import Lines
@@ -126,7 +136,8 @@ class Records:
             raise
 
     def _never_started(self, intent: Intent, why: str) -> None:
-        steps = tuple(replace(step, outcome=Outcome.ABSENT) for step in intent.steps)
+        began = [step for step in intent.steps if step.status is StepStatus.PENDING]  # not what is only looked for
+        steps = tuple(replace(step, outcome=Outcome.ABSENT) for step in began)
         now = self._clock.now()
         result = Result(intent.operation_id, OperationStatus.CANCELLED, now, steps, error=why)
         self._store.create(_document(intent.operation_id, "outcome.json"), encode_outcome(result))
@@ -286,6 +297,10 @@ class Records:
         if blob is None and (kept := self._archived(operation_id)):
             return kept.get(f"rescued/{name}")
         return blob.data if blob else None
+
+    def now(self) -> datetime:
+        """The time by the clock that decisions are dated with."""
+        return self._clock.now()
 
     def decide(self, dispositions: Sequence[Disposition]) -> None:
         """Add decisions to the ledger."""

@@ -10,6 +10,7 @@ from tfguard.errors import CorruptRecordError, InputError, InterruptedRunError, 
 from tfguard.flows.context import STATE_UNREAD, StackContext
 from tfguard.flows.guard import GuardedRun, state_out_of
 from tfguard.flows.history import findings
+from tfguard.flows.known_states import known_states
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.settle import Settling, settle
@@ -24,7 +25,7 @@ from tfguard.model.ids import new_operation_id
 from tfguard.model.operation import Intent, Operation, Outcome, RecordedProvider, Result, Step
 from tfguard.model.request import Effect, RepairRequest
 from tfguard.model.secrets import WITHHELD_WORD, Withholding, has_key
-from tfguard.model.state import StateSnapshot
+from tfguard.model.state import EMPTY_STATE, StateSnapshot, fingerprint_of
 from tfguard.ports import ApplyExit
 from tfguard.reconcile.repairs import ENDED, STARTED, left_besides, repair_steps, told_by_exit
 from tfguard.reconcile.transitions import NOT_COMPARED
@@ -69,6 +70,8 @@ def _repair(
     directory = open_run_folder(folder, operation_id, context.host, opened)
     try:
         before = _state_before(context)
+        if request.effect is Effect.PUTS_IN:
+            _warn_of_other_owners(context, request, before)
         named = (*request.operands, *request.targets)
         hidden = of_state(before.state, named, context.last_operation(), folder)
         before = replace(before, state=before.state.readdressed(hidden.address) if before.state else None)
@@ -93,6 +96,27 @@ def _state_before(context: StackContext) -> _Before:
         # A state that cannot be read may be just what the command is to repair.
         context.console.warn(f"{error.what}; what this command takes out of it will not be seen")
         return _Before(None, f"{context.stack.location}: it could not be read before the command ran")
+
+
+def _warn_of_other_owners(context: StackContext, request: RepairRequest, before: _Before) -> None:
+    """Say which known states have an object of that type and id already: the engine looks at the address alone, and two
+    addresses for one object fight over it (case B59)."""
+    address, import_id = normal_address(request.operands[0]), request.operands[1]
+    kind = resource_type(address)
+    wanted = fingerprint_of(kind, import_id)
+    try:
+        for where, state in known_states(context, before.state or EMPTY_STATE):
+            for held in state.instances:
+                if held.type != kind or (held.address == address and where == context.stack.location):
+                    continue
+                if held.fingerprint == wanted or import_id in held.identity.values():
+                    at = Withholding(state.secrets).address(held.address)
+                    context.console.warn(
+                        f"the state {where} has an object of that type and id already, at {at}; in two places it will "
+                        "be changed, and deleted, by both"
+                    )
+    except InputError as error:
+        context.console.warn(f"{error.what}; {error.advice}")
 
 
 def _intent(

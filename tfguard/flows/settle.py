@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -30,7 +30,7 @@ from tfguard.model.plan import ProviderConfig
 from tfguard.model.request import REPAIRS
 from tfguard.model.secrets import Withholding, is_withheld
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
-from tfguard.reconcile.findings import decisions_since
+from tfguard.reconcile.findings import decisions_since, holding
 from tfguard.reconcile.look import listings_for
 from tfguard.reconcile.progress import SIGNAL, Progress, journal_entry
 from tfguard.reconcile.repairs import Compared, compare, exit_code_in, is_repair, told_by_exit
@@ -87,6 +87,14 @@ def settle(context: StackContext, operation: Operation, how: Settling) -> Operat
     if operation.intent.run_directory and not _is_of_elsewhere(context, operation):
         discard_run_folder(Path(operation.intent.run_directory), operation.id)
     return replace(operation, result=settled, journal=story.journal)
+
+
+def settle_those_that_saw(context: StackContext, ids: Collection[str], arguments: Sequence[str] = ()) -> None:
+    """Settle every open operation that saw one of the objects with these finding ids, and say how it stands then."""
+    for operation in context.records.open_operations():
+        if any(seen.finding_id in ids for step in operation.steps for seen in step.observed):
+            settled = settle(context, operation, Settling(patient=False, arguments=tuple(arguments)))
+            context.console.say(f"operation {operation.id} is {'still open' if settled.open else 'settled'}")
 
 
 def _refuse_if_locked_elsewhere(context: StackContext, operation: Operation) -> None:
@@ -253,7 +261,7 @@ def _run(
     return Run(
         steps=tuple(replace(step, outcome=None, observed=(), evidence=()) for step in steps),
         baseline=operation.intent.baseline,
-        providers=_providers(context, operation, steps, how),
+        providers=providers_of(context, operation, steps, _arguments(operation, how)),
         failures=story.progress.failures,
         open_creates=story.progress.open_creates,
         started_at=operation.intent.started_at,
@@ -271,10 +279,12 @@ def _arguments(operation: Operation, how: Settling) -> tuple[str, ...]:
     return (*(f"-var-file={name}" for name in operation.intent.var_files), *how.arguments)
 
 
-def _providers(
-    context: StackContext, operation: Operation, steps: Sequence[Step], how: Settling
+def providers_of(
+    context: StackContext, operation: Operation, steps: Sequence[Step], arguments: Sequence[str]
 ) -> Mapping[str, ProviderConfig]:
-    """The provider configurations of the run; where the record has none, or not all of one, the configuration is read.
+    """The provider configurations that a run's `steps` used, by their keys.
+
+    Where the record has none, or not all of one, the configuration is read, with the engine's `arguments` for it.
 
     A repair has no plan to take them from, and may be the first command that is recorded for a stack. Where even the
     configuration tells nothing, nobody knows the region, and a list there is a gap.
@@ -285,7 +295,7 @@ def _providers(
     unrecorded = is_repair(operation.intent) and not recorded
     if not used or not (used.keys() & partial or unrecorded):
         return recorded
-    plan = context.plan_now(_arguments(operation, how))
+    plan = context.plan_now(arguments)
     if isinstance(plan, str):
         context.console.warn(f"the provider's settings in the configuration cannot be read: {plan}")
         nowhere = {key: ProviderConfig(key, source, {}, frozenset({"region"})) for key, source in used.items()}
@@ -313,7 +323,7 @@ def _kept(old: Step | None, new: Step) -> Step:
 
 def _decided(steps: Sequence[Step], operation: Operation, context: StackContext) -> tuple[Step, ...]:
     """The steps whose stray objects have all been decided about, marked with the decision."""
-    decided = decisions_since(operation, context.records.dispositions())
+    decided = holding(decisions_since(operation, context.records.dispositions()), context.clock.now())
     return tuple(_with_disposition(step, decided) for step in steps)
 
 

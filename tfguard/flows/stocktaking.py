@@ -16,7 +16,7 @@ from tfguard.flows.verify import Run, Verdict, also_hiding, verify, without_secr
 from tfguard.flows.withholding import remember_copies, withheld_intent
 from tfguard.model.evidence import Evidence, EvidenceKind
 from tfguard.model.operation import Intent, Operation, OperationStatus, Outcome, Result, Step
-from tfguard.model.plan import ProviderConfig
+from tfguard.model.plan import Action, ProviderConfig
 from tfguard.model.secrets import Withholding
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import ApplyExit
@@ -161,7 +161,8 @@ def all_unknown(steps: tuple[Step, ...], why: str) -> tuple[Step, ...]:
 def _by_state_alone(steps: tuple[Step, ...], after: StateSnapshot) -> tuple[Step, ...]:
     """What is in state is recorded; the rest was not looked for, and is unknown."""
     unlooked = all_unknown(steps, "not looked up (--no-verify)")
-    return tuple(recorded(step, held) if (held := after.at(step.address)) else step for step in unlooked)
+    held = {step.address: after.at(step.address) for step in steps if step.action is not Action.NOOP}
+    return tuple(recorded(step, found) if (found := held.get(step.address)) else step for step in unlooked)
 
 
 def _run(context: StackContext, ran: Ran, result: Result, operation: Operation) -> Run:

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import PLACEHOLDER
 from tfguard.model.config import Config
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
@@ -19,6 +19,7 @@ from tfguard.model.plan import Plan, PlannedChange, ProviderConfig
 from tfguard.model.secrets import WITHHELD_PLACE, Withholding, is_secret, is_withheld
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import Clock, Console, ImportProbe, Inventory
+from tfguard.reconcile.adoption import own_import_id
 from tfguard.reconcile.look import ListingKey, Look, listings_for
 from tfguard.reconcile.outcomes import conclude
 
@@ -130,13 +131,21 @@ def provider_from_record(recorded: RecordedProvider) -> ProviderConfig:
 
 
 class Looking:
-    """Lists in the background, so that a question to the user and the lists take their time together."""
+    """Lists in the background, so that a question to the user and the lists take their time together.
 
-    def __init__(self, around: Surroundings, keys: Mapping[ListingKey, ProviderConfig]) -> None:
+    `ask` lists in the inventory's place.
+    """
+
+    def __init__(
+        self,
+        around: Surroundings,
+        keys: Mapping[ListingKey, ProviderConfig],
+        ask: Callable[[str, ProviderConfig, str | None], Listing] | None = None,
+    ) -> None:
         self._clock = around.clock
         self._pool = ThreadPoolExecutor(max_workers=_AT_ONCE, thread_name_prefix="tfguard-list")
         self._futures: dict[ListingKey, Future[Listing]] = {
-            key: self._pool.submit(around.inventory.list, key[0], provider, key[2] or None)
+            key: self._pool.submit(ask or around.inventory.list, key[0], provider, key[2] or None)
             for key, provider in keys.items()
         }
 
@@ -379,6 +388,8 @@ def _probes(run: Run, steps: Sequence[Step], look: Look, catalog: Catalog) -> Ma
 def desired_import_id(step: Step, catalog: Catalog) -> str | None:
     """The import id of the wanted object, where the plan knows every part of it (case B53: never a guess)."""
     kind = catalog.get(step.type)
+    if kind is not None and kind.import_as is not None:
+        return own_import_id(kind, step.desired)
     if kind is None or not PLACEHOLDER.search(kind.import_id):  # else it is a path into a listed item
         return None
     try:
@@ -389,7 +400,7 @@ def desired_import_id(step: Step, catalog: Catalog) -> str | None:
 
 def _detailed(found: CloudObject, provider: ProviderConfig, around: Surroundings) -> CloudObject:
     try:
-        return around.inventory.detail(found, provider)
+        return around.inventory.detail(found, provider).found
     except Exception:  # noqa: BLE001 (an answer that no parser expects adds nothing, and takes nothing away)
         return found
 

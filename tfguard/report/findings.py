@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tfguard.model.address import import_block
 from tfguard.model.finding import Finding, Verdict
-from tfguard.model.inventory import Coverage
+from tfguard.model.inventory import CloudObject, Coverage
 from tfguard.model.secrets import is_withheld
 from tfguard.report.operation import SETTLE_DUPLICATE
 from tfguard.report.paint import Paint
@@ -27,6 +27,7 @@ _COLUMNS = (
     "import_id",
     "created_at",
     "disposition",
+    "name",
 )
 
 
@@ -39,7 +40,7 @@ def findings_text(findings: Sequence[Finding], coverage: Coverage, paint: Paint)
         where = " ".join(part for part in (row["account"], row["region"]) if part)
         since = f", created {row['created_at']}" if row["created_at"] else ""
         lines.append(f"{paint(finding.id, 'bold')}  {paint(finding.verdict.value, *loud)}, {finding.confidence.value}")
-        lines.append(f"  {row['type']} {row['import_id']} ({where}{since})")
+        lines.append(f"  {row['type']} {row['import_id']}{in_brackets(row['name'])} ({where}{since})")
         lines.append(f"  for {finding.address or 'one of ' + ', '.join(finding.addresses)}")
         lines += [f"  evidence: {item.kind.value}: {item.detail}" for item in finding.evidence]
         if finding.verdict is Verdict.DUPLICATED and not finding.disposition:
@@ -50,6 +51,17 @@ def findings_text(findings: Sequence[Finding], coverage: Coverage, paint: Paint)
     if not findings:
         lines.append("no findings")
     return "\n".join([*lines, coverage_line(coverage)]) + "\n"
+
+
+def called(found: CloudObject) -> str:
+    """What people call an object, where that is not what it is imported by: its name, or its tag `Name`."""
+    names = (found.name, found.tags.get("Name"))
+    return next((name for name in names if name and name not in (found.id, found.import_id)), "")
+
+
+def in_brackets(name: str) -> str:
+    """A name as it stands behind an id."""
+    return f" ({name})" if name else ""
 
 
 def coverage_line(coverage: Coverage) -> str:
@@ -120,5 +132,6 @@ def _row(finding: Finding) -> Mapping[str, str]:
         found.import_id if found else "",
         f"{found.created_at:%Y-%m-%dT%H:%M:%SZ}" if found and found.created_at else "",
         finding.disposition.kind.value if finding.disposition else "",
+        called(found) if found else "",
     )
     return dict(zip(_COLUMNS, values, strict=True))

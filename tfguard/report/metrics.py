@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from tfguard.model.finding import Finding
+from tfguard.model.finding import Finding, Verdict
 from tfguard.model.since import KeptFinding, KeptScan
 
 
@@ -32,13 +32,16 @@ _HELP: Mapping[str, str] = {
     "tfguard_types_listed": "Resource types that the last scan listed.",
     "tfguard_open_operations": "Operations of the stack that are not settled.",
 }
+# The others were decided about (`retained`), or left out by a rule.
+_WAITING = (Verdict.ORPHANED, Verdict.DUPLICATED, Verdict.UNMANAGED, Verdict.UNKNOWN, Verdict.MISSING)
 
 
 def scan_samples(kept: KeptScan, now: datetime) -> list[Sample]:
     """What the last scan says, for a scheduler. `now` dates the age of the oldest finding."""
-    seen = [finding.first_seen for finding in kept.findings if finding.first_seen]
+    waiting = [finding for finding in kept.findings if finding.verdict in _WAITING]
+    seen = [finding.first_seen for finding in waiting if finding.first_seen]
     return [
-        *_findings(kept.findings),
+        *_findings(waiting),
         *(Sample("tfguard_objects", count, {"verdict": verdict}) for verdict, count in sorted(kept.summary.items())),
         Sample("tfguard_gaps", len(kept.coverage.gaps), {}),
         Sample("tfguard_complete", int(kept.coverage.complete), {}),

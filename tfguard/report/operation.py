@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from tfguard.model.disposition import Disposition
 from tfguard.model.operation import Actor, ObservedObject, Operation, OperationStatus, Outcome, Step
 from tfguard.model.transition import Transition
 from tfguard.report.paint import Paint
@@ -118,6 +119,14 @@ def object_line(seen: ObservedObject) -> str:
         return f"the state holds {seen.import_id} ({where}{since})"
     name = f"{seen.finding_id}: " if seen.finding_id else "older object "
     return f"{name}{seen.import_id} ({where}{since}), {seen.confidence.value}"
+
+
+def deletion_line(entry: Disposition) -> str:
+    """A deletion in the ledger: of what, how far it is, since when, and by whom."""
+    what = f"{entry.object.type} {entry.import_id}" if entry.object else entry.import_id or "an object"
+    stage = entry.stage.value if entry.stage else "unknown"
+    since = f"since {entry.at:%Y-%m-%d %H:%M:%SZ} by {entry.actor}"
+    return f"the deletion of {what} ({entry.finding_id}) is {stage} {since}"
 
 
 def history_line(operation: Operation, status: OperationStatus) -> str:

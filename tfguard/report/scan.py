@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+import shlex
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 
 from tfguard.model.address import import_block
-from tfguard.model.evidence import Confidence
+from tfguard.model.evidence import Confidence, Evidence
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import Coverage
+from tfguard.model.operation import Stack
 from tfguard.model.scan import ScanResult
-from tfguard.model.since import Changes, KeptFinding
-from tfguard.report.findings import findings_csv, findings_markdown, import_blocks
+from tfguard.model.since import KEPT_DAYS, Changes, KeptFinding
+from tfguard.report.findings import called, findings_markdown, import_blocks, in_brackets
 from tfguard.report.operation import SETTLE_DUPLICATE
 from tfguard.report.paint import Paint
 
@@ -41,7 +44,16 @@ _MEANING = {
     Verdict.IGNORED: "left out by a rule",
     Verdict.MANAGED: "a state knows them",
 }
+_LEFT_OUT = (Verdict.SOFT_DELETED, Verdict.FOREIGN, Verdict.IGNORED, Verdict.MANAGED)
 _CONFIDENCE = tuple(Confidence)
+_MOST_LEFT_OUT = 20
+_MOST_GAP_LINES = 20
+_MOST_PLACES = 3
+_MOST_NAMES = 6
+_ELSEWHERE = "see --format json"
+_COMMANDS = {"import": "import --orphan ID", "retain": "orphans retain ID", "destroy": "orphans destroy ID"}
+_FROM_FILE = "with --findings FILE (what `scan --state-file FILE` kept)"
+_STEERING = re.compile(r"(?!\x1b\[[0-9;]*m)[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _TYPE = re.compile(r"[a-z0-9]+_[a-z0-9_]+")
 
 
@@ -70,15 +82,22 @@ def scan_text(result: ScanResult, shown: Sequence[Finding], changes: Changes | N
         findings = list(group)
         title = paint(f"{verdict.value} ({len(findings)})", *_LOUD.get(verdict, ("bold",)))
         lines.append(f"{title}: {_MEANING[verdict]}")
-        for finding in findings:
-            lines += _finding_lines(finding, paint, is_new=finding.id in new)
+        usual = _usual_evidence(findings)
+        lines += [f"  evidence, of those without their own: {_told(item)}" for item in usual]
+        most = _MOST_LEFT_OUT if verdict in _LEFT_OUT else len(findings)
+        for finding in findings[:most]:
+            lines += _finding_lines(finding, paint, usual, is_new=finding.id in new)
+        if len(findings) > most:
+            lines.append(f"  and {len(findings) - most} more: {_ELSEWHERE}")
+        lines += [f"  {line}" for line in _next_lines(findings, result.stacks)]
         lines.append("")
     if not shown:
         lines.append("no findings")
     lines += _since_lines(changes)
     lines += _rest(result)
+    lines.append(f"looked at: {_looked_at(result)}")
     lines += gap_lines(result.coverage)
-    return "\n".join([*lines, scan_coverage(result)]) + "\n"
+    return "\n".join([*map(_one_line, lines), scan_coverage(result)]) + "\n"
 
 
 def scan_coverage(result: ScanResult) -> str:
@@ -90,31 +109,57 @@ def scan_coverage(result: ScanResult) -> str:
 
 
 def gap_lines(coverage: Coverage) -> list[str]:
-    """Every gap, those with one reason at one place in one line."""
-    places: dict[tuple[str, str], list[str]] = {}
-    for gap in coverage.gaps:
+    """The gaps, a line for each reason with how many have it; of their places and types it names the first few."""
+    reasons: dict[str, dict[str, list[str]]] = {}
+    counts = Counter(gap.reason for gap in coverage.gaps)
+    for gap in sorted(coverage.gaps, key=lambda gap: gap.scope):
         place, _, last = gap.scope.rpartition(" ")
         is_type = bool(place) and _TYPE.fullmatch(last) is not None
-        places.setdefault((place if is_type else gap.scope, gap.reason), []).extend([last] if is_type else [])
-    return [
-        f"gap: {place}{f': {names}' if (names := ', '.join(types)) else ''}: {reason}"
-        for (place, reason), types in places.items()
+        types = reasons.setdefault(gap.reason, {}).setdefault(place if is_type else gap.scope, [])
+        types += [last] if is_type else []
+    lines = []
+    for reason, places in list(reasons.items())[:_MOST_GAP_LINES]:
+        where = _few([_with_types(*one) for one in places.items()], _MOST_PLACES, "; ", "place")
+        head = "gap" if counts[reason] == 1 else f"{counts[reason]} gaps"
+        lines.append(_one_line(f"{head}: {where}: {reason}"))
+    if left := sum(counts[reason] for reason in list(reasons)[_MOST_GAP_LINES:]):
+        lines.append(f"and {left} more gaps: {_ELSEWHERE}")
+    return lines
+
+
+def _with_types(place: str, types: Sequence[str]) -> str:
+    return f"{place}: {_few(types, _MOST_NAMES, ', ')}" if types else place
+
+
+def _few(texts: Sequence[str], most: int, separator: str, word: str = "") -> str:
+    """The first few of them, and how many more there are of what `word` calls them."""
+    left = len(texts) - most
+    if left <= 0:
+        return separator.join(texts)
+    more = f"{separator}and {_count(left, f'more {word}')}" if word else f" and {left} more"
+    return separator.join(texts[:most]) + more
+
+
+def _looked_at(result: ScanResult) -> str:
+    """The accounts by the regions that were looked at in them."""
+    accounts: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for place in result.places:
+        accounts.setdefault((place.cloud, place.regions), []).append(place.account or "unknown-account")
+    parts = [
+        f"{cloud} {_few(names, _MOST_LEFT_OUT, ', ')} in {', '.join(regions)}"
+        for (cloud, regions), names in accounts.items()
     ]
+    return "; ".join(parts) or "nothing"
 
 
-def scan_csv(result: ScanResult, shown: Sequence[Finding], changes: Changes | None, paint: Paint) -> str:  # noqa: ARG001
-    """For a spreadsheet; the coverage is said on stderr."""
-    return findings_csv(shown)
-
-
-def scan_markdown(result: ScanResult, shown: Sequence[Finding], changes: Changes | None, paint: Paint) -> str:  # noqa: ARG001
+def scan_markdown(result: ScanResult, shown: Sequence[Finding]) -> str:
     """For a pull request or an issue."""
     said = [*gap_lines(result.coverage), scan_coverage(result)]
     lines = [re.sub(r"[&<>|\\`*\r\n]", lambda match: f"&#{ord(match[0])};", line) for line in said]
     return "\n\n".join([findings_markdown(shown).rstrip("\n"), *lines]) + "\n"
 
 
-def scan_import_blocks(result: ScanResult, shown: Sequence[Finding], changes: Changes | None, paint: Paint) -> str:  # noqa: ARG001
+def scan_import_blocks(result: ScanResult, shown: Sequence[Finding]) -> str:
     """Import blocks for what has an address, and for what nothing claims: those with an address made of their names.
 
     The latter need a configuration: `plan -generate-config-out=FILE` writes one.
@@ -130,15 +175,43 @@ def scan_import_blocks(result: ScanResult, shown: Sequence[Finding], changes: Ch
     return "\n".join([*(block for block in blocks if block), *said]) + "\n"
 
 
-PLAIN_SCAN_FORMATS: Mapping[str, Callable[[ScanResult, Sequence[Finding], Changes | None, Paint], str]] = {
-    "text": scan_text,
-    "csv": scan_csv,
-    "markdown": scan_markdown,
-    "import-blocks": scan_import_blocks,
-}
+def _usual_evidence(findings: Sequence[Finding]) -> tuple[Evidence, ...]:
+    """The evidence that most of the findings have, if several have exactly the same; it is said once."""
+    [(usual, count)] = Counter(finding.evidence for finding in findings).most_common(1)
+    return usual if count > 1 else ()
 
 
-def _finding_lines(finding: Finding, paint: Paint, *, is_new: bool) -> list[str]:
+def _told(item: Evidence) -> str:
+    return f"{item.kind.value}: {item.detail}"
+
+
+def _next_lines(findings: Sequence[Finding], stacks: Mapping[str, Stack]) -> list[str]:
+    """What can be done about a group of findings, once for each stack whose operations left them, and for the rest."""
+    lines: list[str] = []
+    groups: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
+    for finding in findings:
+        if not finding.actions:
+            continue
+        stack = stacks.get(finding.operation_id or "")
+        operations = groups.setdefault((_program(stack) if stack else "", finding.actions), {})
+        operations.update({finding.operation_id: None} if finding.operation_id else {})
+    for (program, actions), operations in sorted(groups.items(), key=lambda group: not group[0][0]):
+        each = " | ".join(_COMMANDS[action] for action in actions)
+        if program:
+            of = _few(list(operations), _MOST_PLACES, ", ")
+            lines.append(f"next, for those of {of}: {program} recover, then {program} {each}")
+        else:
+            lines.append(f"next: tfguard {each}, {_FROM_FILE}")
+    return lines
+
+
+def _program(stack: Stack) -> str:
+    """How tfguard is called for a stack from anywhere."""
+    workspace = f"TF_WORKSPACE={shlex.quote(stack.workspace)} " if stack.workspace not in ("", "default") else ""
+    return f"{workspace}tfguard -chdir={shlex.quote(stack.directory)}"
+
+
+def _finding_lines(finding: Finding, paint: Paint, usual: tuple[Evidence, ...], *, is_new: bool) -> list[str]:
     found = finding.object
     mark = paint(" new", "yellow") if is_new else ""
     if found is None:
@@ -148,13 +221,14 @@ def _finding_lines(finding: Finding, paint: Paint, *, is_new: bool) -> list[str]
         made = f", created {found.created_at:%Y-%m-%dT%H:%M:%SZ}" if found.created_at else ""
         data = ", holds data" if found.stateful else ""
         lines = [
-            f"  {paint(finding.id, 'bold')}  {found.type} {found.import_id}{mark}",
+            f"  {paint(finding.id, 'bold')}  {found.type} {found.import_id}{in_brackets(called(found))}{mark}",
             f"    {finding.confidence.value}; {where}{made}{data}",
         ]
         if addresses := finding.addresses or ((finding.address,) if finding.address else ()):
             known = finding.verdict is Verdict.MANAGED
             lines.append(f"    {'at' if known else 'for'} {' or '.join(addresses)}")
-    lines += [f"    evidence: {item.kind.value}: {item.detail}" for item in finding.evidence]
+    if finding.evidence != usual:
+        lines += [f"    evidence: {text}" for text in map(_told, finding.evidence)] or ["    evidence: none"]
     if finding.verdict is Verdict.DUPLICATED and not finding.disposition:
         lines.append(f"    to settle: {SETTLE_DUPLICATE}")
     return lines
@@ -169,6 +243,7 @@ def _since_lines(changes: Changes | None) -> list[str]:
     lines = [f"since {changes.at:%Y-%m-%dT%H:%M:%SZ}: {counts}"]
     lines += [f"  gone: {_kept_line(finding)}" for finding in changes.gone]
     lines += [f"  not looked at again: {_kept_line(finding)}" for finding in changes.unseen]
+    lines += [f"  not looked at for {KEPT_DAYS} days, and not kept: {_kept_line(one)}" for one in changes.dropped]
     return [*lines, ""]
 
 
@@ -180,12 +255,22 @@ def _kept_line(finding: KeptFinding) -> str:
 
 def _rest(result: ScanResult) -> list[str]:
     """What the findings do not show: all counts, the rules that left something out, those that never did."""
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in result.summary.items() if count)
+    known = [(verdict.value, result.summary.get(verdict.value, 0)) for verdict in _ORDER]
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in known if count)
     lines = [f"objects: {counts}" if counts else "objects: none"]
-    lines += [f"  {count} left out: {rule}" for rule, count in sorted(result.rules.items(), key=lambda pair: -pair[1])]
+    lines += [f"  {count} left out: {rule}" for rule, count in sorted(result.rules.items(), key=_most_first)]
     lines += [f"  unused: {rule}" for rule in result.unused_rules]
     lines += [f"  expired, and not used any more: {rule}" for rule in result.expired_rules]
     return [*lines, *(f"note: {note}" for note in result.notes)]
+
+
+def _most_first(pair: tuple[str, int]) -> tuple[int, str]:
+    return -pair[1], pair[0]
+
+
+def _one_line(text: str) -> str:
+    """One line, whatever names are in it: with a line break in one, it could tell of another coverage."""
+    return _STEERING.sub("\ufffd", text)
 
 
 def _count(number: int, word: str) -> str:

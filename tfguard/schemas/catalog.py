@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tfguard.catalog.loader import Catalog
+from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.permissions import actions_of
 from tfguard.catalog.types import ResourceType
 from tfguard.schemas.document import with_schema

@@ -23,6 +23,7 @@ def find_config(start: Path) -> Path | None:
 
 def unreadable(path: Path, error: OSError) -> ConfigError:
     """The error for a file or folder that cannot be opened."""
-    return ConfigError(
-        f"{path}: cannot be read: {error.strerror}", "give the user that runs tfguard the right to read it"
-    )
+    advice = "give the user that runs tfguard the right to read it"
+    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
+        advice = "correct --config, or leave it out: tfguard.yaml is looked for from the stack's folder upwards"
+    return ConfigError(f"{path}: cannot be read: {error.strerror}", advice)

@@ -11,6 +11,7 @@ from tfguard.model.disposition import Disposition
 from tfguard.model.evidence import Confidence, Evidence
 from tfguard.model.finding import Verdict
 from tfguard.model.inventory import CloudObject, Coverage, Gap
+from tfguard.model.scan import ScanPlace, ScanScope
 from tfguard.model.since import KeptFinding
 from tfguard.schemas.codec import dump
 from tfguard.schemas.document import with_schema
@@ -42,16 +43,20 @@ SHAPE: Shape = {
         "unused_rules": [str],
         "expired_rules": [str],
         "notes": [str],
+        "places?": [ScanPlace],
     },
+    "scope?": ScanScope,
     "since?": {
         "at": datetime | None,
         "new": [str],
         "still": [str],
         "gone": [KeptFinding],
         "unseen": [KeptFinding],
+        "dropped": [KeptFinding],
     },
+    "sum?": str,
 }
-"""What the document holds; `scan` and `since` only where a scan wrote it."""
+"""What the document holds; `scan` and `since` only where a scan wrote it, `sum` only in what `--state-file` keeps."""
 
 
 class FindingView(Protocol):

@@ -15,3 +15,8 @@ def intent_v2(raw: Mapping[str, object]) -> Mapping[str, object]:
         return raw
     by = actor.get("ci_actor") or actor.get("user")
     return {**raw, "approval": {"how": how, "by": by, "at": raw.get("started_at")}}
+
+
+def unchanged(raw: Mapping[str, object]) -> Mapping[str, object]:
+    """A version that only added fields which may be missing: an earlier tfguard must not read over them."""
+    return raw

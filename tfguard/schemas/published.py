@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from tfguard.model.config import Config
-from tfguard.schemas import catalog, findings, history, metrics, operation
+from tfguard.schemas import catalog, findings, history, metrics, operation, retained
 from tfguard.schemas.json_schema import Json, Shape, authored_schema, document_schema
 from tfguard.schemas.records import DOCUMENTS
 
@@ -18,8 +18,11 @@ _PRINTED: tuple[tuple[str, Shape, str], ...] = (
     (
         findings.SCHEMA,
         findings.SHAPE,
-        "`scan|orphans list|orphans show --format json`: findings, and how far the look reached.",
+        "`scan|orphans list|orphans show --format json`: findings, and how far the look reached. What `--state-file` "
+        "keeps has a `sum` too: the first 16 hex digits of the SHA-256 of all else, as JSON with sorted keys and "
+        "without spaces.",
     ),
+    (retained.SCHEMA, retained.SHAPE, "`orphans list --retained --format json`: what is kept, and until when."),
     (metrics.SCHEMA, metrics.SHAPE, "`metrics --format json`: counters."),
     (catalog.SCHEMA, catalog.SHAPE, "`catalog list|show --format json`: resource types, and what is known of them."),
     (history.HISTORY, history.HISTORY_SHAPE, "`history --format json`: operations, newest first."),

@@ -11,13 +11,13 @@ from tfguard.model.disposition import Disposition
 from tfguard.model.operation import AppliedPlan, Head, Intent, JournalEntry, Result
 from tfguard.model.transition import Transition
 from tfguard.schemas.document import Document, Lines, decode_lines
-from tfguard.schemas.migrations import intent_v2
+from tfguard.schemas.migrations import intent_v2, unchanged
 
 HEAD = Document("tfguard.head", 1, Head)
 INTENT = Document("tfguard.intent", 2, Intent, migrations=(intent_v2,))
 OUTCOME = Document("tfguard.outcome", 1, Result)
 JOURNAL = Document("tfguard.journal", 1, JournalEntry, short=True)
-DISPOSITION = Document("tfguard.disposition", 1, Disposition)
+DISPOSITION = Document("tfguard.disposition", 2, Disposition, migrations=(unchanged,))
 APPLIED_PLAN = Document("tfguard.applied-plan", 1, AppliedPlan)
 TRANSITION = Document("tfguard.transition", 1, Transition, short=True)
 ARCHIVE_ENTRY = Document("tfguard.archive", 1, ArchiveEntry, summed=False)

@@ -7,14 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tfguard.errors import InputError
+from tfguard.errors import CorruptRecordError, InputError
 from tfguard.model.finding import Finding
 from tfguard.model.scan import ScanResult
 from tfguard.model.since import Changes, KeptFinding, KeptScan
 from tfguard.schemas.codec import ShapeError, dump, load
-from tfguard.schemas.findings import SCHEMA, finding_body, findings_document
+from tfguard.schemas.document import SUM, with_sum
+from tfguard.schemas.findings import SCHEMA, SHAPE, finding_body, findings_document
 
-_ADVICE = "name a file that `tfguard scan --state-file FILE` wrote, or remove it to begin anew"
+_ADVICE = "name a file that `tfguard scan --state-file FILE` wrote, or to begin anew one that is not there yet"
+_MOST = 1 << 53
+_FIELDS = {"schema", *(name.removesuffix("?") for name in SHAPE)}
 
 
 def scan_document(
@@ -34,9 +37,10 @@ def scan_document(
         "unused_rules": list(result.unused_rules),
         "expired_rules": list(result.expired_rules),
         "notes": list(result.notes),
+        "places": dump(result.places, keep_none=True),
     }
     since = {"since": _since(changes)} if changes else {}
-    return {**document, "findings": bodies, "scan": scan, **since}
+    return {**document, "findings": bodies, "scan": scan, "scope": dump(result.scope, keep_none=True), **since}
 
 
 def _since(changes: Changes) -> Mapping[str, object]:
@@ -46,17 +50,20 @@ def _since(changes: Changes) -> Mapping[str, object]:
         "still": list(changes.still),
         "gone": [dump(finding) for finding in changes.gone],
         "unseen": [dump(finding) for finding in changes.unseen],
+        "dropped": [dump(finding) for finding in changes.dropped],
     }
 
 
 def kept_document(result: ScanResult, changes: Changes) -> bytes:
-    """What `--state-file` keeps: every finding with when it was first seen. What nobody has looked at is kept on."""
-    whole = dict(scan_document(result, result.findings, changes))
+    """What `--state-file` keeps: every finding with when it was first seen. What nobody has looked at is kept on, with
+    when it was last seen."""
+    of_both = replace(result, coverage=changes.coverage, scope=changes.scope)
+    whole = dict(scan_document(of_both, result.findings, changes))
     whole.pop("since", None)
     kept = [dump(finding, keep_none=True) for finding in changes.unseen]
     findings = whole["findings"]
     whole["findings"] = [*(findings if isinstance(findings, list) else []), *kept]
-    return json.dumps(whole, indent=1).encode() + b"\n"
+    return json.dumps(with_sum(whole), indent=1).encode() + b"\n"
 
 
 def read_kept(data: bytes, where: str) -> KeptScan:
@@ -66,20 +73,51 @@ def read_kept(data: bytes, where: str) -> KeptScan:
         if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
             raise InputError(f"{where} holds no findings that this tfguard can read", _ADVICE)
         kept = load(KeptScan, raw)
-    except (ValueError, RecursionError, ShapeError) as error:
+        _check(kept)
+        _check_sum(raw)
+    except (ValueError, RecursionError, CorruptRecordError) as error:
         why = str(error) if isinstance(error, ShapeError) else "it is cut or not JSON"
-        raise InputError(f"{where} cannot be read as the findings of a scan: {why}", _ADVICE) from error
+        shown = "".join(char if char.isprintable() else " " for char in why)
+        raise InputError(f"{where} cannot be read as the findings of a scan: {shown}", _ADVICE) from error
     return replace(kept, findings=tuple(_dated(finding, kept) for finding in kept.findings))
+
+
+def _check(kept: KeptScan) -> None:
+    """A count too large for a floating-point number is none, and `metrics` could not print it."""
+    counts = {**kept.summary, "states_read": kept.coverage.states_read, "types_listed": kept.coverage.types_listed}
+    for name, count in counts.items():
+        if not 0 <= count < _MOST:
+            raise ShapeError((name,), "is no count")
+
+
+def _check_sum(raw: Mapping[str, object]) -> None:
+    """What was changed after it was written may lack findings. Without a sum it is what `scan --format json` prints."""
+    if SUM in raw:
+        if with_sum(raw)[SUM] != raw[SUM]:
+            raise ShapeError((), "it was changed after it was written")
+    elif unknown := raw.keys() - _FIELDS:
+        raise ShapeError((min(unknown),), "is not known, and there is no sum")
 
 
 def load_kept(path: Path) -> KeptScan:
     """The scan that `scan --state-file` kept in a file. Raises `InputError`."""
+    kept = find_kept(path)
+    if kept is None:
+        raise InputError(f"{path} cannot be read: there is no such file", _ADVICE)
+    return kept
+
+
+def find_kept(path: Path) -> KeptScan | None:
+    """The same; None where nothing was kept yet. A file that cannot be read is not one that is not there."""
     try:
         data = path.read_bytes()
+    except FileNotFoundError:
+        return None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}", _ADVICE) from error
     return read_kept(data, str(path))
 
 
 def _dated(finding: KeptFinding, kept: KeptScan) -> KeptFinding:
-    return finding if finding.first_seen else replace(finding, first_seen=kept.scan.ended_at)
+    ended_at = kept.scan.ended_at
+    return replace(finding, first_seen=finding.first_seen or ended_at, last_seen=finding.last_seen or ended_at)

@@ -1,0 +1,90 @@
+"""What closed operations left behind and nobody answers for any more: a destroy must not call the stack clean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tfguard.flows.context import StackContext
+from tfguard.flows.history import findings
+from tfguard.flows.stray_look import WAITS, object_now, provider_of, region_of
+from tfguard.model.config import OnGap
+from tfguard.model.finding import Finding
+from tfguard.model.inventory import CloudObject
+from tfguard.model.operation import Step, StepStatus
+from tfguard.model.plan import Action, ProviderConfig
+from tfguard.reconcile.disposal import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A finding whose operation is closed, whose last decision does not hold, and that is not known to be gone.
+
+    `object` is as it is now, where that was looked at; `provider` is whom to ask, None where nobody knows.
+    """
+
+    finding: Finding
+    object: CloudObject
+    provider: ProviderConfig | None
+
+    @property
+    def line(self) -> str:
+        """What it is, in one line."""
+        found, why = self.object, self.finding.evidence[-1].detail if self.finding.evidence else ""
+        return f"{self.finding.address or found.type} left {found.import_id} ({self.finding.id}): {why}"
+
+
+def leftovers(context: StackContext, on_gap: OnGap, arguments: tuple[str, ...]) -> tuple[Leftover, ...]:
+    """What this stack's closed operations left behind. Unless `on_gap` says to stop at once, each is looked for, and
+    left out where it is gone.
+
+    `arguments` are the engine's `-var` and `-var-file`. Raises `RecordError` when the record cannot be read.
+    """
+    opened = context.records.head().open_operations
+    undecided = [
+        (finding, finding.object)
+        for finding in findings(context.records)[0]
+        if finding.disposition is None and finding.object and finding.operation_id not in opened
+    ]
+    if on_gap is OnGap.BLOCK:
+        return tuple(Leftover(finding, found, None) for finding, found in undecided)
+    looked = (_looked_for(context, finding, found, arguments) for finding, found in undecided)
+    return tuple(one for one in looked if one is not None)
+
+
+def _looked_for(
+    context: StackContext, finding: Finding, found: CloudObject, arguments: tuple[str, ...]
+) -> Leftover | None:
+    provider = provider_of(context, finding, found, arguments, lambda _: None)
+    now = object_now(context.around, found, provider) if provider else found
+    if now is None or (isinstance(now, Refusal) and now.what == WAITS):
+        context.console.say(f"{found.type} {found.import_id} ({finding.id}) is gone by now")
+        return None
+    return Leftover(finding, found if isinstance(now, Refusal) else now, provider)
+
+
+def steps_to_look_for(context: StackContext, left: Sequence[Leftover]) -> tuple[Step, ...]:
+    """A step for each leftover that no engine takes: it is looked for at the end, and keeps the operation open."""
+    return tuple(_step(context, one) for one in left)
+
+
+def _step(context: StackContext, one: Leftover) -> Step:
+    found, kind = one.object, context.around.catalog.get(one.object.type)
+    told = {"id": found.id, "arn": found.arn, "name": found.name, **found.identity}
+    return Step(
+        address=one.finding.address or next(iter(one.finding.addresses), one.finding.id),
+        type=found.type,
+        provider=one.provider.source if one.provider else "",
+        action=Action.NOOP,
+        status=StepStatus.ERROR,
+        before={name: value for name, value in told.items() if value and kind and name in kind.attributes},
+        cloud=found.cloud,
+        account=found.account,
+        region=region_of(found),
+        provider_key=one.provider.key if one.provider else "",
+    )
+
+
+def providers_to_ask(left: Sequence[Leftover]) -> Mapping[str, ProviderConfig]:
+    """The provider configurations that `steps_to_look_for` name."""
+    return {one.provider.key: one.provider for one in left if one.provider}

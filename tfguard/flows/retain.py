@@ -1,0 +1,135 @@
+"""Keep a stray object on purpose, for a time: the ledger says who keeps it, who pays, why, and until when (rule 14)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from tfguard.errors import UsageError
+from tfguard.flows.context import StackContext
+from tfguard.flows.settle import settle_those_that_saw
+from tfguard.flows.stray_findings import own_operation
+from tfguard.model.config import Config, format_duration
+from tfguard.model.disposition import DecidedObject, Disposition, DispositionKind, latest
+from tfguard.model.finding import Finding, Verdict
+from tfguard.model.inventory import CloudObject
+
+_KEEPABLE = (Verdict.ORPHANED, Verdict.DUPLICATED, Verdict.UNMANAGED, Verdict.RETAINED)
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """For how long (None: as the configuration says), by whom, at whose cost, and why."""
+
+    reason: str
+    time: timedelta | None = None
+    owner: str = ""
+    cost_owner: str = ""
+
+
+def retain(
+    context: StackContext, ids: Sequence[str], known: Sequence[Finding], keeping: Keeping
+) -> Sequence[Disposition]:
+    """Put a bounded retention of each finding into the ledger, and settle the operations that saw one of them.
+
+    `known` are the findings that can be meant; one that is retained already is extended, or shortened. Raises
+    `UsageError` for an id that is none of them, a time beyond `retention.max`, and where nobody owns it.
+    """
+    time, owner = check_keeping(keeping, context.around.config)
+    now, actor = context.clock.now(), context.host.actor()
+    by_id = {finding.id: finding for finding in known}
+    entries = [
+        Disposition(
+            finding_id=finding_id,
+            kind=DispositionKind.RETAIN,
+            at=now,
+            actor=actor.signature,
+            reason=keeping.reason,
+            operation_id=own_operation(context.records, finding),
+            address=finding.address,
+            import_id=found.import_id,
+            until=now + time,
+            owner=owner,
+            cost_owner=keeping.cost_owner or context.around.config.cost_owner or "",
+            object=decided_object(found),
+        )
+        for finding_id in dict.fromkeys(ids)
+        for finding, found in [_keepable(finding_id, by_id.get(finding_id))]
+    ]
+    context.records.decide(entries)
+    settle_those_that_saw(context, {entry.finding_id for entry in entries})
+    return entries
+
+
+def check_keeping(keeping: Keeping, config: Config) -> tuple[timedelta, str]:
+    """For how long and by whom. Raises `UsageError` for a time beyond `retention.max`, and where nobody owns it."""
+    retention = config.retention
+    time = retention.default if keeping.time is None else keeping.time
+    if not timedelta(0) < time <= retention.max:
+        raise UsageError(
+            f"--for {format_duration(time)} is nothing, or more than retention.max: {format_duration(retention.max)}",
+            "keep it for less, and again later; or raise `retention: {max: ...}` in tfguard.yaml",
+        )
+    owner = keeping.owner or config.owner or ""
+    if not owner:
+        raise UsageError("nobody would own what is kept", "give --owner TEAM, or set `owner:` in tfguard.yaml")
+    return time, owner
+
+
+def release(context: StackContext, ids: Sequence[str], reason: str) -> Sequence[Disposition]:
+    """End the retention of findings before their time: each is a finding again. Raises `UsageError` for one that is
+    not retained."""
+    now, actor = context.clock.now(), context.host.actor()
+    last = latest(context.records.dispositions())
+    entries = []
+    for finding_id in dict.fromkeys(ids):
+        kept = last.get(finding_id)
+        if kept is None or kept.kind is not DispositionKind.RETAIN:
+            raise UsageError(f"{finding_id} is not retained here", "see `tfguard orphans list --retained`")
+        entries.append(
+            Disposition(
+                finding_id=finding_id,
+                kind=DispositionKind.RELEASE,
+                at=now,
+                actor=actor.signature,
+                reason=reason,
+                operation_id=kept.operation_id,
+                address=kept.address,
+                import_id=kept.import_id,
+                object=kept.object,
+            )
+        )
+    context.records.decide(entries)
+    return entries
+
+
+def retained(ledger: Sequence[Disposition]) -> Sequence[Disposition]:
+    """The last word about everything that is kept, the soonest date first; without a date it belongs elsewhere."""
+    kept = [entry for entry in latest(ledger).values() if entry.kind is DispositionKind.RETAIN]
+    return sorted(kept, key=lambda entry: (entry.until is None, entry.until or entry.at, entry.finding_id))
+
+
+def decided_object(found: CloudObject) -> DecidedObject:
+    """What the ledger keeps of an object."""
+    return DecidedObject(found.type, found.cloud, found.account, found.region, found.name, found.arn)
+
+
+def _keepable(finding_id: str, finding: Finding | None) -> tuple[Finding, CloudObject]:
+    if finding is None or finding.object is None:
+        raise UsageError(
+            f"there is no finding {finding_id} here",
+            "see `tfguard orphans list`; for those of a scan give --findings FILE, which `scan --state-file` wrote",
+        )
+    if finding.verdict not in _KEEPABLE:
+        raise UsageError(
+            f"{finding_id} is {finding.verdict.value}: whether it is stray is not known",
+            "run `tfguard recover`, or scan again, so that everything is looked at",
+        )
+    if finding.disposition and finding.disposition.kind is not DispositionKind.RETAIN:
+        decided = finding.disposition
+        raise UsageError(
+            f"{finding_id} was settled: {decided.kind.value} by {decided.actor} at {decided.at:%Y-%m-%d %H:%M}Z",
+            "see `tfguard orphans list --all`",
+        )
+    return finding, finding.object

@@ -1,0 +1,81 @@
+"""Look at one stray object: through which provider configuration, and whether it is still there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tfguard.flows.context import StackContext
+from tfguard.flows.settle import providers_of
+from tfguard.flows.stray_findings import own_operation
+from tfguard.flows.verify import Surroundings, provider_for
+from tfguard.model.finding import Finding
+from tfguard.model.inventory import CloudObject
+from tfguard.model.operation import Operation, Step
+from tfguard.model.plan import Action, ProviderConfig
+from tfguard.reconcile.disposal import Refusal
+
+ProviderOf = Callable[[CloudObject], ProviderConfig | None]
+"""Whom to ask about an object that no operation of this stack tells of."""
+
+WAITS = "it is deleted already, and waits for its end"
+NOBODY_TO_ASK = Refusal(
+    "whom to ask about it is not known: no operation of this stack tells, and no account is configured",
+    "run it in the stack that made it, or add its account to `scan: {aws: {accounts: ...}}`",
+)
+
+
+def provider_of(
+    context: StackContext, finding: Finding, found: CloudObject, arguments: Sequence[str], elsewhere: ProviderOf
+) -> ProviderConfig | None:
+    """The provider configuration of the run that the finding comes from, else what `elsewhere` says of its account.
+
+    `arguments` are the engine's `-var` and `-var-file`, where the provider has to be read from the configuration.
+    """
+    if not own_operation(context.records, finding):
+        return elsewhere(found)
+    operation = context.records.operation(finding.operation_id or "")
+    made = _step_of(operation, finding, found)
+    if made is None:
+        return elsewhere(found)
+    key, source = made.provider_key, made.provider
+    step = Step(finding.address or "", found.type, source, Action.DELETE, provider_key=key)
+    providers = providers_of(context, operation, [step], arguments)
+    return provider_for(step, providers, context.around.config)
+
+
+def _step_of(operation: Operation, finding: Finding, found: CloudObject) -> Step | None:
+    """The step that tells through which provider configuration the object was seen, or was to be made."""
+    seen = (step for step in operation.steps if finding.provider_key and step.provider_key == finding.provider_key)
+    meant = (step for step in operation.steps if step.type == found.type and step.address == finding.address)
+    return next(seen, None) or next(meant, None)
+
+
+def region_of(found: CloudObject) -> str | None:
+    """The region to ask for an object, None for what exists once in an account."""
+    return None if found.region == "global" else found.region
+
+
+def object_now(around: Surroundings, before: CloudObject, provider: ProviderConfig) -> CloudObject | Refusal | None:
+    """The object as a list tells it now, with its details; None where it was looked for completely and is not there.
+
+    Else why that cannot be told; `WAITS` is what is said of one that is deleted and could still be restored.
+    """
+    if not around.inventory.covers(before.type):
+        return Refusal(f"it cannot be looked at: {before.type} cannot be listed", "look at it at the provider")
+    listing = around.inventory.list(before.type, provider, region_of(before))
+    asked = listing.scope.account
+    if before.account is not None and asked not in (None, before.account):
+        what = f"it is in the account {before.account}, and the list tells of {asked}"
+        return Refusal(what, "run it with the credentials of the object's account")
+    for one in listing.objects:
+        if one.key in (before.key, replace(before, account=one.account).key):
+            return around.inventory.detail(one, provider).found
+    if any(one.import_id == before.import_id for one in listing.soft_deleted):
+        return Refusal(WAITS, "wait, or restore it with the provider's own tools and import it")
+    if listing.gap is not None:
+        return Refusal(f"it cannot be looked at: {listing.gap.reason}", "allow it to be listed")
+    if before.account is not None and asked is None:
+        what = "it is not listed, and which account the list tells of is not known"
+        return Refusal(what, "let the provider tell it: allow sts:GetCallerIdentity")
+    return None
