@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
+from tfguard.catalog.cross_checks import check_entry
 from tfguard.catalog.loader import load_catalog, read_catalog, read_state_only, read_types
 from tfguard.catalog.types import MadeByRule, PerParent, TagRule
 from tfguard.errors import ConfigError
@@ -37,8 +39,9 @@ types:
     folded: {name: case-dot}
     made_by:
       - {type: aws_box, attribute: name, parent_attribute: id, reason: made by its box}
-      - {type: aws_bag, value: "Bag.Id", parent_attribute: id, when: Bag, reason: of its bag, certain: false}
-    owns: {aws_disk: {id: ["root[].disk_id", disk_id]}}
+      - {type: aws_bag, value: "Bag.Id", parent_attribute: id, when: Bag, reason: of its bag, certain: false,
+         held: ["of {name}"]}
+    owns: {aws_disk: {id: ["root[].disk_id", disk_id], held: ["{name} {disk[].size}"]}}
     permissions: ["thing:Look"]
     details: [{operation: get_thing, arguments: {Name: "{name}"}, tags: Tags}]
     ignore: [{when: IsDefault, reason: default}]
@@ -67,9 +70,9 @@ def test_entry_is_read_whole() -> None:
     assert (entry.gone, entry.soft_deleted, entry.permissions) == ("Gone", "DeletedAt", ("thing:Look",))
     assert entry.made_by == (
         MadeByRule("aws_box", "{name}", "id", "made by its box"),
-        MadeByRule("aws_bag", "Bag.Id", "id", "of its bag", when="Bag", certain=False),
+        MadeByRule("aws_bag", "Bag.Id", "id", "of its bag", when="Bag", certain=False, held=("of {name}",)),
     )
-    assert entry.owns == {"aws_disk": {"id": ("root[].disk_id", "disk_id")}}
+    assert entry.owns == {"aws_disk": {"id": ("root[].disk_id", "disk_id"), "held": ("{name} {disk[].size}",)}}
     assert catalog.action_prefix == {"thing": "things"}
     assert catalog.endpoint_names("logs") == ("logs", "cloudwatchlogs")
     assert catalog.endpoint_names("sqs") == ("sqs",)
@@ -99,6 +102,7 @@ def test_entry_is_read_whole() -> None:
          "made_by[0].attribute: either"),
         ("attribute: name, parent_attribute: id, reason", "attribute: nam, parent_attribute: id, reason",
          "aws_thing: made_by[0]: {nam} is not a key or trait"),
+        ("of {name}", "of {nam}", "aws_thing: made_by[1].held[0]: {nam} is not a key or trait"),
         ("{name: case-dot}", "{name: upper}", "aws_thing: folded.name: must be one of case, dot, case-dot"),
         ("{name: case-dot}", "{nam: case}", "aws_thing: folded: 'nam' is not one of the keys"),
         ("root[].disk_id", "root[0].disk_id", "aws_thing: owns.aws_disk.id: 'root[0].disk_id' is no plain path"),
@@ -226,6 +230,16 @@ def test_what_an_entry_says_of_others_is_looked_up_in_all_files(old: str, new: s
         read_catalog({"x.yaml": GOOD.replace(old, new, 1), "x_more.yaml": BOXES}, PROVIDERS)
     assert caught.value.what.startswith("x.yaml: ")
     assert where in caught.value.what
+
+
+@pytest.mark.parametrize(("left", "why"), [("aws_nothing", "aws_nothing"), ("aws_sqs_queue", "no rule in ignore_tags")])
+def test_what_a_container_leaves_must_be_told_by_a_tag(left: str, why: str) -> None:
+    whole = load_catalog().types
+    cluster = whole["aws_eks_cluster"]
+    assert (cluster.container, "aws_lb" in cluster.leaves) == (True, True)
+    queue = replace(whole["aws_sqs_queue"], ignore_tags={})
+    with pytest.raises(ConfigError, match=f"leaves: .*{why}"):
+        check_entry("f.yaml", replace(cluster, leaves=(left,)), {**whole, "aws_sqs_queue": queue})
 
 
 def test_a_type_that_is_in_two_files_is_refused() -> None:

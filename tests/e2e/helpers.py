@@ -188,10 +188,11 @@ def engine_pid(stack: Path) -> int:
 
 def provider_pid(engine: int) -> int:
     """The provider plugin that this engine has started."""
-    return next(pid for pid in _children(engine) if "terraform-provider-aws" in _command_line(pid))
+    return next(pid for pid in children(engine) if "terraform-provider-aws" in _command_line(pid))
 
 
-def _children(parent: int) -> list[int]:
+def children(parent: int) -> list[int]:
+    """The processes that this one has started and that still run."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         # A process may end at any moment.

@@ -5,7 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers import APPLY, DESTROY, Run, StackFactory, head, intent, operations, orphans, role, settings, status, step
+from helpers import (
+    APPLY,
+    DESTROY,
+    VPC,
+    Run,
+    StackFactory,
+    head,
+    intent,
+    operations,
+    orphans,
+    role,
+    settings,
+    state_attribute,
+    status,
+    step,
+)
 
 from fixtures.aws_sim import MotoServer
 from fixtures.fault_proxy import FaultProxy
@@ -52,3 +67,24 @@ def test_a_destroy_of_an_empty_state_stops_at_an_orphan_of_a_closed_operation_an
     assert not status(tfguard, stack, destroyed, code=0)["open"]
     assert not status(tfguard, stack, made, code=0)["open"]
     assert intent(stack, operations(stack)[-1])["steps"] == [], "what is gone is looked for no more"
+
+
+def test_what_hangs_on_a_network_and_is_nobodys_is_named_before_the_question(
+    stack_factory: StackFactory, tfguard: Run, moto: MotoServer
+) -> None:
+    subnet = 'resource "aws_subnet" "own" {\n  vpc_id     = aws_vpc.main.id\n  cidr_block = "10.9.1.0/24"\n}\n'
+    stack = settings(stack_factory(VPC + subnet))
+    assert tfguard(*APPLY, cwd=stack).returncode == 0
+    network, own = (state_attribute(stack, address, "id") for address in ("aws_vpc.main", "aws_subnet.own"))
+    ec2 = moto.client("ec2")
+    foreign = ec2.create_subnet(VpcId=network, CidrBlock="10.9.2.0/24")["Subnet"]["SubnetId"]
+    card = ec2.create_network_interface(SubnetId=own)["NetworkInterface"]["NetworkInterfaceId"]
+
+    asked = tfguard("destroy", "-no-color", cwd=stack, stdin="no\n")
+    assert asked.returncode == 1, asked.stdout + asked.stderr
+    assert "on aws_vpc.main hang 2 that no state has" in asked.stderr
+    assert f"aws_subnet {foreign}" in asked.stderr
+    assert asked.stderr.count(f"aws_network_interface {card}") == 2, "it hangs on the network, and on its own subnet"
+    assert f"aws_subnet {own}" not in asked.stderr
+    assert "aws_security_group" not in asked.stderr, "the default group goes with its network"
+    assert ec2.describe_network_interfaces()["NetworkInterfaces"][0]["NetworkInterfaceId"] == card

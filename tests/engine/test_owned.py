@@ -55,6 +55,16 @@ def test_a_template_gives_a_text_for_each_combination() -> None:
     assert state({"id": "app", "inline": []}, []) == ()
 
 
+def test_a_template_joins_what_stands_in_one_element() -> None:
+    values = {"id": "app", "rule": [{"way": "in", "to": ["a", "b"]}, {"way": "out", "to": ["c"]}, {"way": "none"}]}
+    owns = {"aws_ebs_volume": {"held": ("{id} {rule[].way} {rule[].to[]}",)}}
+    catalog = replace(REAL, types={**REAL.types, "aws_instance": replace(INSTANCE, owns=owns)})
+    found = owned_by(catalog, "aws_instance", values, {}, frozenset())
+    assert [one.value for one in found] == ["app in a", "app in b", "app out c"]
+    mask = {"rule": [{"to": [False, True]}]}
+    assert owned_by(catalog, "aws_instance", values, mask, frozenset()) == ()  # a part of it would say that others lack
+
+
 @pytest.mark.parametrize(
     ("sensitive", "left"),
     [

@@ -436,6 +436,17 @@ def test_what_a_maker_that_was_not_listed_may_have_made_is_unknown_and_the_look_
     assert [gap.scope for gap in result.coverage.gaps] == [f"aws {ACCOUNT} global aws_iam_role"]
 
 
+def test_what_an_operation_lost_in_a_default_network_is_its_orphan_though_a_maker_could_have_made_it(
+    tmp_path: Path,
+) -> None:
+    lost = role("app", NOW + timedelta(minutes=1), made_by=(MadeBy("aws_iam_role", "name", "maker", "made by it"),))
+    begun(records_in(tmp_path), NOW)
+    listings = [roles(lost, role("maker", ignored_because="made with the account"))]
+    clock = MovedClock(NOW + timedelta(hours=1))
+    result = run(listings, FakeSource([[known(records=LocalStore(tmp_path))]]), clock=clock)
+    assert (verdicts(result), only(result).operation_id is None) == ({"app": Verdict.ORPHANED}, False)
+
+
 def test_details_are_asked_of_candidates_alone_and_count() -> None:
     inventory = FakeInventory(
         {"tagged": {"tags": {"keep": "yes"}}, "fleet": {"ignored_because": "made by CloudFormation"}}

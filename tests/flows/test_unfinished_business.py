@@ -178,7 +178,7 @@ def test_a_deletion_without_an_end_is_verified_by_a_complete_look_alone(
 ) -> None:
     begun = replace(entry(DispositionKind.DESTROY, stage), object=_known_account())
     context = closed(tmp_path, answer, begun)
-    (looked,) = look_after_deletions(context, (), nowhere)
+    (looked,) = look_after_deletions(context, (), nowhere, tmp_path / "runs")
     assert (looked.gone, what in looked.what) == (gone, True), looked.what
     assert looked.in_the_way is (not gone and stage is not DestroyStage.STOPPED)
     ledger = context.records.dispositions()
@@ -195,16 +195,16 @@ def _known_account() -> DecidedObject:
 
 def test_a_deletion_of_what_a_scan_found_is_looked_at_as_a_scan_would(tmp_path: Path) -> None:
     context = of_a_scan(tmp_path, GONE)
-    (unasked,) = look_after_deletions(context, (), nowhere)
+    (unasked,) = look_after_deletions(context, (), nowhere, tmp_path / "runs")
     assert (unasked.gone, "whom to ask" in unasked.what, asked(context)) == (False, True, 0)
-    (looked,) = look_after_deletions(context, (), lambda _: ProviderConfig("aws", "hashicorp/aws"))
+    (looked,) = look_after_deletions(context, (), lambda _: ProviderConfig("aws", "hashicorp/aws"), tmp_path / "runs")
     assert looked.gone
     assert under_way(context.records) == ()
 
 
 def test_where_no_deletion_is_unfinished_nobody_is_asked_and_no_lease_is_taken(tmp_path: Path) -> None:
     context = closed(tmp_path, GONE, entry(DispositionKind.DESTROY, DestroyStage.ABSENT))
-    assert (look_after_deletions(context, (), nowhere), asked(context)) == ((), 0)
+    assert (look_after_deletions(context, (), nowhere, tmp_path / "runs"), asked(context)) == ((), 0)
     nothing = make_context(tmp_path / "other", GONE)
-    assert look_after_deletions(nothing, (), nowhere) == ()
+    assert look_after_deletions(nothing, (), nowhere, tmp_path / "runs") == ()
     assert not (tmp_path / "other" / "record").exists()

@@ -225,9 +225,31 @@ def test_rule_may_be_one_of_its_groups_own() -> None:
     assert found.ignored_because is None
 
 
-def test_gateway_counts_as_its_vpcs_only_where_that_is_ignored() -> None:
-    found = listed("aws_internet_gateway", {"InternetGatewayId": "i", "Attachments": [{"VpcId": "vpc-1"}]})
-    assert [(made.value, made.when_ignored) for made in found.made_by] == [("vpc-1", True)]
+def test_gateway_may_have_come_with_its_vpc_only_where_that_is_ignored_and_nobody_tagged_it() -> None:
+    item = {"InternetGatewayId": "i", "Attachments": [{"VpcId": "vpc-1"}], "Tags": []}
+    found = listed("aws_internet_gateway", item)
+    assert [(made.value, made.certain, made.when_ignored) for made in found.made_by] == [("vpc-1", False, True)]
+    assert makers(listed("aws_internet_gateway", item | {"Tags": [{"Key": "Name", "Value": "ours"}]})) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "item"),
+    [
+        ("aws_route_table", {"RouteTableId": "r", "VpcId": "vpc-1", "Associations": []}),
+        ("aws_route_table_association", {"RouteTableAssociationId": "a", "RouteTableId": "r", "SubnetId": "s"}),
+        ("aws_egress_only_internet_gateway",
+         {"EgressOnlyInternetGatewayId": "e", "Attachments": [{"VpcId": "vpc-1"}]}),
+    ],
+)  # fmt: skip
+def test_what_no_vpc_comes_with_is_somebodys_in_a_default_one_too(name: str, item: dict[str, Any]) -> None:
+    found = listed(name, item)
+    assert (found.made_by, found.ignored_because) == ((), None)
+
+
+def test_what_counts_only_beside_an_ignored_maker_can_have_been_made_by_hand() -> None:
+    rules = [(kind.type, rule) for kind in load_catalog() for rule in kind.made_by if rule.when_ignored]
+    assert [kind for kind, rule in rules if rule.certain] == []
+    assert rules
 
 
 def test_route_has_the_id_that_the_provider_gives_it() -> None:

@@ -193,9 +193,8 @@ def _answering(status: int, body: bytes, headers: Mapping[str, str]) -> Iterator
         def do_GET(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             self.send_response_only(status)
-            for name, value in headers.items():
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             if self.command != "HEAD":
                 self.wfile.write(body)
@@ -208,9 +207,11 @@ def _answering(status: int, body: bytes, headers: Mapping[str, str]) -> Iterator
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         serving = threading.Thread(target=server.serve_forever)
         serving.start()
-        yield server.server_port
-        server.shutdown()
-        serving.join()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            serving.join()
 
 
 @contextlib.contextmanager

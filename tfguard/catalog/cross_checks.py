@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from tfguard.catalog.entries import EVERYWHERE, IN_ARGUMENTS, OF_THE_PARENT
-from tfguard.catalog.types import PLACEHOLDER, PerParent, ResourceType, TagRule
+from tfguard.catalog.types import HELD, PLACEHOLDER, PerParent, ResourceType, TagRule
 from tfguard.catalog.yaml_node import ADVICE
 from tfguard.errors import ConfigError
 
@@ -66,7 +66,9 @@ def _owned(entry: ResourceType, types: Mapping[str, ResourceType]) -> Wrong:
             yield f"owns.{owned}", _absent(owned)
         else:
             yield from (
-                (f"owns.{owned}.{key}", f"is no key of {owned}") for key in keys if key not in types[owned].keys
+                (f"owns.{owned}.{key}", f"is no key of {owned}")
+                for key in keys
+                if key != HELD and key not in types[owned].keys
             )
 
 

@@ -157,7 +157,7 @@ def _parent_rule(node: Node) -> ParentRule:
 
 
 def _made_by_rule(node: Node) -> MadeByRule:
-    node.allow("type", "attribute", "value", "parent_attribute", "when", "reason", "certain", "when_ignored")
+    node.allow("type", "attribute", "value", "parent_attribute", "when", "reason", "certain", "when_ignored", "held")
     if node.has("attribute") == node.has("value"):
         node.fail("attribute", "either `attribute` or `value` must be there, and not both")
     return MadeByRule(
@@ -168,6 +168,7 @@ def _made_by_rule(node: Node) -> MadeByRule:
         when=node.optional_text("when"),
         certain=node.flag("certain", default=True),
         when_ignored=node.flag("when_ignored"),
+        held=node.texts("held"),
     )
 
 
@@ -231,6 +232,8 @@ def _check_references(node: Node, entry: ResourceType) -> None:
             node.fail(f"keys.{name}", "must be a template of exactly these attributes, which are keys or traits too")
     values = {"id": entry.id, "import_id": entry.import_id, "name": entry.name or "", "arn": entry.arn or ""}
     values.update({f"made_by[{number}]": rule.value for number, rule in enumerate(entry.made_by)})
+    for number, rule in enumerate(entry.made_by):
+        values.update({f"made_by[{number}].held[{place}]": value for place, value in enumerate(rule.held)})
     values["owner"] = entry.owner or ""
     _check_template(node, "import_as", entry.import_as or "", frozenset(entry.attributes))
     of_a_parent = bool(entry.list and entry.list.per)

@@ -13,6 +13,10 @@ JOINT = "+"
 """Joins the names of the attributes that tell one object from another only together."""
 
 
+HELD = "held"
+"""Of `owns`, instead of a key: how an object looks that a state has inside another, without anything that names it."""
+
+
 @dataclass(frozen=True, slots=True)
 class EachCall:
     """A call for every listed item, where the list answer does not tell what the object is. `result` joins the item."""
@@ -119,7 +123,8 @@ class MadeByRule:
     """The object that may have made this one by itself: the one whose `parent_attribute` is this one's `value`.
 
     `when` is a JMESPath that must be true for the item. Not `certain`: a person can have made such an object as well.
-    `when_ignored`: only where that one is itself ignored.
+    `when_ignored`: only where that one is itself ignored. `held` are the ways in which the maker's state may have this
+    one (its `owns` as `HELD`, or by a key): where it tells of any such objects and has not this one, that was added.
     """
 
     type: str
@@ -129,6 +134,7 @@ class MadeByRule:
     when: str | None = None
     certain: bool = True
     when_ignored: bool = False
+    held: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

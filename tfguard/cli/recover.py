@@ -11,7 +11,7 @@ from tfguard.cli.github import tell_github
 from tfguard.cli.interruptible import own_command
 from tfguard.cli.invocation import Invocation
 from tfguard.cli.options import format_option, print_document, stdout_paint, yes_option
-from tfguard.cli.wiring import stack_context
+from tfguard.cli.wiring import run_folder, stack_context
 from tfguard.engine.arguments import OF_THE_STACK, state_flag, tokens
 from tfguard.errors import ExitCode, UsageError
 from tfguard.flows.context import StackContext
@@ -63,7 +63,8 @@ def command(
     with own_command() as gate:
         context = stack_context(invocation, gate, state_flag(arguments), variables=arguments, will_list=True)
         found = recover(context, RecoverOptions(yes, arguments, confirm_absent, not_ours, reason))
-        deletions = look_after_deletions(context, arguments, lambda found: _as_a_scan(context, found))
+        folder = run_folder(invocation, context.stack)
+        deletions = look_after_deletions(context, arguments, lambda found: _as_a_scan(context, found), folder)
     for item in found:
         actions = next_actions(item, invocation.command)
         summary = operation_summary(item, operation_status(item, alive=False), actions)

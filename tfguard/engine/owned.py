@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tfguard.catalog.catalog import Catalog
+from tfguard.catalog.types import HELD
 from tfguard.engine.documents import both_mark, mapping, scalar, sequence
 from tfguard.model.secrets import is_secret
 from tfguard.model.state import OwnedObject
@@ -31,6 +32,8 @@ def owned_by(
         OwnedObject(owned, key, value)
         for owned, keys in known.owns.items()
         for key, paths in keys.items()
+        # Of what is told only in part, nobody could say that something is not among it.
+        if key != HELD or not any(_hides(mask, path) for path in paths)
         for path in paths
         for value in _texts(values, mask, path)
         if not is_secret(value, secrets)
@@ -70,31 +73,51 @@ def _step(step: object) -> str | int | None:
 
 
 def _texts(values: object, mask: object, path: str) -> Iterator[str]:
-    """The values at a path, or a template's texts: one for each way in which all its paths lead to a value."""
+    """The values at a path, or a template's texts: one for each way in which all its paths lead to a value.
+
+    What a template names below one list (`rule[].from`, `rule[].to`) is of one element of it.
+    """
     literals, paths = _PLACEHOLDER.split(path)[::2], _PLACEHOLDER.findall(path)
-    if not paths:
-        yield from _values(values, mask, path)
-        return
-    for found in itertools.product(*(list(_values(values, mask, inner)) for inner in paths)):
-        yield literals[0] + "".join(value + text for value, text in zip(found, literals[1:], strict=True))
+    for found in _rows(values, mask, dict.fromkeys(paths or [path])):
+        if not paths:
+            yield found[path]
+        else:
+            texts = zip(paths, literals[1:], strict=True)
+            yield literals[0] + "".join(found[inner] + text for inner, text in texts)
 
 
-def _values(value: object, mask: object, path: str) -> Iterator[str]:
-    if mask is True:
-        return
-    if not path:
-        found = scalar(value)
-        if found and not both_mark(mask, True):
-            yield found
-        return
-    head, _, rest = path.partition(".")
+def _rows(value: object, mask: object, paths: Iterable[str]) -> Iterator[Mapping[str, str]]:
+    """Each way in which these paths lead to values, by path."""
+    heads: dict[str, list[str]] = {}
+    for path in paths:
+        head, _, rest = path.partition(".")
+        heads.setdefault(head, []).append(rest)
+    for parts in itertools.product(*(list(_below_head(value, mask, *one)) for one in heads.items())):
+        yield {path: found for part in parts for path, found in part.items()}
+
+
+def _below_head(value: object, mask: object, head: str, rests: Sequence[str]) -> Iterator[Mapping[str, str]]:
     name = head.removesuffix(_EACH)
     inner, below = mapping(value).get(name), _below(mask, name)
-    if name == head:
-        yield from _values(inner, below, rest)
-    elif below is not True:
-        for number, item in enumerate(sequence(inner)):
-            yield from _values(item, _below(below, number), rest)
+    several = [(item, _below(below, number)) for number, item in enumerate(sequence(inner))]
+    for item, hidden in [(inner, below)] if name == head else several if below is not True else []:
+        if hidden is True:
+            continue
+        if rests != [""]:
+            yield from ({f"{head}.{rest}": found for rest, found in row.items()} for row in _rows(item, hidden, rests))
+        elif (found := scalar(item)) and not both_mark(hidden, True):
+            yield {head: found}
+
+
+def _hides(mask: object, path: str) -> bool:
+    """Whether anything below the first names of a path, or of a template's paths, is marked."""
+    heads = {inner.partition(".")[0].removesuffix(_EACH) for inner in _PLACEHOLDER.findall(path) or [path]}
+    return any(_has_mark(_below(mask, head)) for head in heads)
+
+
+def _has_mark(mask: object) -> bool:
+    inner = mask.values() if isinstance(mask, Mapping) else mask if isinstance(mask, list) else ()
+    return mask is True or any(map(_has_mark, inner))
 
 
 def _below(mask: object, step: str | int) -> object:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from tfguard.errors import CorruptRecordError, NewerRecordError
 from tfguard.flows.context import StackContext
 from tfguard.flows.history import findings
 from tfguard.flows.records import Records
+from tfguard.flows.run_folder import sweep_run_folders
 from tfguard.flows.stray_look import NOBODY_TO_ASK, WAITS, ProviderOf, object_now, provider_of
 from tfguard.flows.upkeep import holding
 from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind, latest
@@ -47,16 +49,18 @@ def _unverified(records: Records) -> list[Disposition]:
 
 
 def look_after_deletions(
-    context: StackContext, arguments: Sequence[str], elsewhere: ProviderOf
+    context: StackContext, arguments: Sequence[str], elsewhere: ProviderOf, folder: Path
 ) -> tuple[LookedAfter, ...]:
     """Look for every object whose deletion is not verified; one that is surely gone gets its last entry in the ledger.
 
-    Deletes nothing. `arguments` are the engine's `-var` and `-var-file`; `elsewhere` tells whom to ask about an object
-    that no operation here tells of. Raises `OperationAliveError` while a run holds the stack.
+    Deletes nothing at the provider, and sweeps `folder`, where killed runs leave their own folders. `arguments` are the
+    engine's `-var` and `-var-file`; `elsewhere` tells whom to ask about an object that no operation here tells of.
+    Raises `OperationAliveError` while a run holds the stack.
     """
     if not _unverified(context.records):
         return ()
     with holding(context, new_operation_id(context.clock.now()), None):
+        sweep_run_folders(folder, context.host, context.records.head().open_operations)
         known = _known(context.records)
         return tuple(
             _looked_after(context, entry, known.get(entry.finding_id), arguments, elsewhere)

@@ -42,6 +42,7 @@ from tfguard.reconcile.disposal import (
 _SHOWN = 8
 _LEFT = "nothing is forced; mend what is said there, then run it again"
 _BLOCKED = "delete or detach what hangs on it first (it is named above), then run it again"
+_NOT_BEGUN = "interrupted before it was begun"
 _AGAIN = "look again: `tfguard orphans destroy` with the same finding goes on"
 
 
@@ -274,6 +275,9 @@ class _Run:
 
     def _delete(self, target: _Target, states: Sequence[tuple[str, StateSnapshot]]) -> Disposed:
         """Look once more, then delete and verify; whatever stops it is in the ledger."""
+        if self._context.clock.interrupted:
+            self._note(target, DestroyStage.STOPPED, _NOT_BEGUN)
+            return Disposed(target.finding.id, target.object, DestroyStage.STOPPED, _NOT_BEGUN, _AGAIN)
         try:
             looked = self._look(replace(target.finding, object=target.object), states)
             if isinstance(looked, Disposed):

@@ -25,8 +25,7 @@ def open_run_folder(parent: Path, operation_id: str, host: Host, keep: Collectio
     """
     directory = parent / operation_id
     try:
-        if parent.is_dir():
-            _sweep(parent, host, keep)
+        sweep_run_folders(parent, host, keep)
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         directory.mkdir(mode=0o700, parents=True)
         me = host.process()
@@ -61,8 +60,9 @@ def discard_run_folder(directory: Path, operation_id: str) -> None:
                 above.rmdir()
 
 
-def _sweep(parent: Path, host: Host, keep: Collection[str]) -> None:
-    for directory in parent.iterdir():
+def sweep_run_folders(parent: Path, host: Host, keep: Collection[str]) -> None:
+    """Remove what killed runs left behind, but for those that still run here and those to `keep`, by operation id."""
+    for directory in list(parent.iterdir()) if parent.is_dir() else ():
         if directory.is_dir() and directory.name not in keep and not in_use(directory, host):
             discard_run_folder(directory, directory.name)
 

@@ -256,7 +256,8 @@ class _Scan:
                 explained.append((found, told))
             elif (made_by := judge.by_uncertain_maker(found)) is None:
                 cut = self._records.cut(found)
-                findings.append(strays.unmanaged(found, len(self._states), self._records.damaged, cut))
+                added = judge.added_to(found)
+                findings.append(strays.unmanaged(found, len(self._states), self._records.damaged, cut, added))
             elif made_by.verdict is Verdict.UNKNOWN:
                 findings.append(self._of_unknown_maker(found, made_by))
             else:

@@ -164,7 +164,8 @@ def _makers(entry: ResourceType, item: object, reader: _ItemReader) -> Iterator[
     for rule in entry.made_by:
         value = reader.value(rule.value) if rule.when is None or holds(rule.when, item) else None
         if value is not None:
-            yield MadeBy(rule.type, rule.parent_attribute, value, rule.reason, rule.certain, rule.when_ignored)
+            held = tuple(told for one in rule.held if (told := reader.value(one)) is not None)
+            yield MadeBy(rule.type, rule.parent_attribute, value, rule.reason, rule.certain, rule.when_ignored, held)
 
 
 def with_detail(entry: ResourceType, found: CloudObject, call: DetailCall, answer: object) -> CloudObject:

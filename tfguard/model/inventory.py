@@ -39,7 +39,8 @@ class MadeBy:
 
     Not `certain`: a person can have made it just as well (a rule of a security group), so that whatever else explains
     the object says more. `when_ignored`: it counts only where the maker is itself ignored (what AWS made with a default
-    VPC).
+    VPC). `held` are the ways in which the maker's state may have the object: where it tells of such objects and has not
+    this one, it is none of the maker's.
     """
 
     type: str
@@ -48,6 +49,7 @@ class MadeBy:
     reason: str
     certain: bool = True
     when_ignored: bool = False
+    held: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tfguard.catalog.catalog import Catalog
-from tfguard.catalog.types import ResourceType
+from tfguard.catalog.types import HELD, ResourceType
 from tfguard.model.arn import place_in
 from tfguard.model.inventory import CloudObject
 from tfguard.model.secrets import WITHHELD_WORD, Withholding, has_key
 from tfguard.model.state import StateInstance, StateSnapshot
+from tfguard.reconcile.held import Held
 from tfguard.reconcile.whereabouts import Configurations, Fit, Whereabouts
 
 _ACCOUNTED_FOR, _FOUND = 1, 2
@@ -160,6 +161,7 @@ class StateIndex:
         self._catalog = catalog
         self._tables: dict[str, _Tables] = {}
         self._by_name: dict[str, _Tables | None] = {}
+        self.held_inside = Held(catalog)
         self._secrets: dict[int, frozenset[str]] = {}
         self._states = _Pairs()
         self._places = _Places()
@@ -195,12 +197,15 @@ class StateIndex:
             tables = self._of(instance.type)
             address = _shown(instance, hidden)
             if tables is not None:
+                self.held_inside.take(tables.kind, instance)
                 claim, visible = self._claim(state, address, tables, instance.identity, instance, configurations, anew)
                 if not visible or any(key in instance.withheld for key in tables.kind.keys):
                     tables.is_blind(claim, visible, self._place[claim])
                 if not visible:
                     _print(tables, instance, claim)
             for owned in instance.owned:
+                if owned.key == HELD:
+                    continue
                 if inner := self._of(owned.type):
                     known = {owned.key: owned.value}
                     claim, _ = self._claim(state, address, inner, known, instance, configurations, anew)

@@ -12,7 +12,7 @@ from tfguard.model.audit import Creation
 from tfguard.model.disposition import Disposition
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.finding import Finding, Verdict
-from tfguard.model.inventory import CloudObject
+from tfguard.model.inventory import CloudObject, MadeBy
 from tfguard.model.secrets import WITHHELD_WORD, Withholding, is_secret
 from tfguard.reconcile.explaining import Explanation
 from tfguard.reconcile.findings import lapsed
@@ -80,14 +80,25 @@ def _finding(
     )
 
 
-def unmanaged(found: CloudObject, states: int, unread: Sequence[str], cut: Sequence[str] = ()) -> Finding:
+def unmanaged(
+    found: CloudObject,
+    states: int,
+    unread: Sequence[str],
+    cut: Sequence[str] = (),
+    added_to: MadeBy | None = None,
+) -> Finding:
     """The finding for an object that nothing explains; `unread` are records that could, and cannot be read, and `cut`
-    those of which only the newest operations were read."""
+    those of which only the newest operations were read. `added_to` is what a state has with others and without it."""
     known = f"in none of {states} states" if states != 1 else "not in the only state that was read"
     evidence = [Evidence(EvidenceKind.UNEXPLAINED, f"{known}, and no recorded operation explains it")]
     evidence += [Evidence(EvidenceKind.GAP, f"the record at {where} cannot be read") for where in unread]
     evidence += [Evidence(EvidenceKind.GAP, f"older operations recorded at {where} were not read") for where in cut]
     confidence = Confidence.LIKELY if unread or cut else Confidence.CERTAIN
+    if added_to is not None:
+        said = f"what the states tell of {added_to.type} {added_to.value} has others of its kind, and not this one"
+        evidence.append(Evidence(EvidenceKind.UNEXPLAINED, said))
+        if not set(added_to.held) & set(found.identity.values()):  # it was known by its looks, and not by a key
+            confidence = Confidence.POSSIBLE
     return Finding(found.finding_id, Verdict.UNMANAGED, confidence, None, None, found, tuple(evidence))
 
 

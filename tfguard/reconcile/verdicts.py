@@ -147,17 +147,25 @@ class Makers:
     def ruling(self, found: CloudObject, *, certain: bool) -> Ruling | None:
         """Ignored where a maker of the object exists; unknown where one that the object tells of was not looked up;
         None where there is none."""
-        makers = [maker for maker in found.made_by if maker.certain is certain]
+        makers = [one for one in found.made_by if one.certain is certain and not self.is_none_of(one, found)]
         for maker in makers:
             if self._exists(maker, found):
                 return Ruling(Verdict.IGNORED, f"child: {maker.reason}", f"{maker.reason}: {maker.type} {maker.value}")
         for maker in makers:
             if not self._names_itself(maker, found) and not self._was_looked_for(maker, found):
-                told = f"{maker.reason}, as it says" if certain and not maker.when_ignored else f"maybe {maker.reason}"
                 asked = "is the provider's own" if maker.when_ignored else "exists"
-                reason = f"{told}, and whether {maker.type} {maker.value} {asked} was not looked up"
+                missed = f"whether {maker.type} {maker.value} {asked} was not looked up"
+                surely = certain and not maker.when_ignored
+                reason = f"{maker.reason}, as it says, and {missed}" if surely else f"{missed}; if so: {maker.reason}"
                 return Ruling(Verdict.UNKNOWN, reason=reason)
         return None
+
+    def is_none_of(self, maker: MadeBy, found: CloudObject) -> bool:
+        """Whether a state tells what it has of a maker, and this object is not among it."""
+        held = self._index.held_inside
+        if not maker.held or not held.tells_of(maker.type, maker.value):
+            return False
+        return not any(held.has(found.type, value) for value in maker.held)
 
     def _names_itself(self, maker: MadeBy, found: CloudObject) -> bool:
         """Whether the object tells of no maker at all: it is the maker that would name it, by its own key."""
@@ -267,6 +275,10 @@ class Judge:
     def by_uncertain_maker(self, found: CloudObject) -> Ruling | None:
         """The ruling on a candidate that nothing else explains than something that may make such objects by itself."""
         return self._makers.ruling(found, certain=False)
+
+    def added_to(self, found: CloudObject) -> MadeBy | None:
+        """The maker whose state tells of such objects and not of this one: somebody added it."""
+        return next((maker for maker in found.made_by if self._makers.is_none_of(maker, found)), None)
 
     def kept(self, found: CloudObject) -> Disposition | None:
         """The decision to keep an object; it may have been made when the account was not known."""

@@ -98,6 +98,8 @@ class S3Bucket:
         with self._translated("list", key_prefix, "s3:ListBucket"):
             for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=self._name, Prefix=key_prefix):
                 _check_told(page, "IsTruncated")
+                if page["IsTruncated"]:  # boto3 stops where the answer does not say where it goes on
+                    _check_told(page, "NextContinuationToken")
                 yield from (entry["Key"] for entry in page.get("Contents", ()))
 
     def now(self) -> datetime:
