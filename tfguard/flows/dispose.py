@@ -187,6 +187,12 @@ class _Run:
         for finding in findings:
             looked = self._look(finding, states)
             (targets if isinstance(looked, _Target) else done).append(looked)  # type: ignore[arg-type]
+        holding_data = [target for target in targets if target.object.stateful]
+        for target in holding_data[1:]:
+            # Never in bulk (rule 13): each has to be thought of by itself.
+            targets.remove(target)
+            why = Refusal("it holds data, and so does another that is named here", "delete what holds data one by one")
+            done.append(_not_begun(target.finding, target.object, why))
         order = in_order(self._around.catalog, [target.object for target in targets])
         targets.sort(key=lambda target: order.index(target.object))
         approved = []
@@ -199,6 +205,9 @@ class _Run:
                 done.append(_not_begun(target.finding, target.object, Refusal("not approved", advice)))
         for target in approved:
             self._note(target, DestroyStage.REQUESTED, self._options.reason)
+        if approved:
+            # Somebody may have adopted one while the question was asked.
+            states = tuple(known_states(self._context, self._context.state_before()))
         done += [self._delete(target, states) for target in approved]
         return done
 
