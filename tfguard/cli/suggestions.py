@@ -33,6 +33,7 @@ _FILES = frozenset(
     ["var-file", "out", "state", "state-out", "backup", "backup-out", "generate-config-out", "backend-config", "filter"]
 )
 _FOLDERS = frozenset(["chdir", "config", "plugin-dir", "test-directory"])
+_OF_DECIDED_ONES = (("orphans", "show"), ("orphans", "retain"), ("orphans", "release"))
 _FINDING_OPTIONS = ("--orphan", "--not-ours")
 
 # What takes no file after its flags. Whatever else the engine has, it is served as a shell serves any program.
@@ -174,7 +175,7 @@ def _value(line: _Line, option: str, value: str, prefix: str) -> Iterator[Comple
 def _operands(line: _Line) -> Iterator[CompletionItem]:
     if line.command == ("status",):
         yield from _operation_ids(line)
-    elif line.command == ("orphans", "show"):
+    elif line.command[:1] == ("orphans",) and line.command[1:] != ("list",):
         yield from _finding_ids(line, "")
     elif line.command == ("state", "push") or (
         line.command[0] not in _NO_FILES and (line.own is None or isinstance(line.own, EngineCommand))
@@ -227,7 +228,7 @@ def _finding_ids(line: _Line, prefix: str) -> Iterator[CompletionItem]:
 
     records = _records(line)
     for finding in findings(records)[0] if records else ():
-        if finding.disposition is None or line.command == ("orphans", "show"):
+        if finding.disposition is None or line.command in _OF_DECIDED_ONES:
             yield CompletionItem(f"{prefix}{finding.id}", help=finding.address)
 
 
