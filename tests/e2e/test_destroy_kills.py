@@ -36,7 +36,7 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture
 def lost(proxy: FaultProxy, stack_factory: StackFactory, tfguard: Run, moto: MotoServer) -> tuple[Path, str]:
     """A stack whose apply has left the role `app` behind, and the finding's id. The role `other` is nobody's here."""
-    stack = settings(stack_factory(role()))
+    stack = settings(stack_factory(role()), consistency_grace="0s")
     moto.client("iam").create_role(RoleName="other", AssumeRolePolicyDocument="{}")
     proxy.add_rule("drop", action="CreateRole")
     assert tfguard(*APPLY, cwd=stack).returncode == 1

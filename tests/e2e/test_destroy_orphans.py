@@ -19,7 +19,7 @@ POLICY = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "
 @pytest.fixture
 def lost(proxy: FaultProxy, stack_factory: StackFactory, tfguard: Run) -> tuple[Path, str]:
     """A stack whose apply has left a role behind, and the finding's id."""
-    stack = settings(stack_factory(role()))
+    stack = settings(stack_factory(role()), consistency_grace="0s")
     proxy.add_rule("drop", action="CreateRole")
     assert tfguard(*APPLY, cwd=stack).returncode == 1
     (found,) = orphans(tfguard, stack, code=2)["findings"]
@@ -106,7 +106,7 @@ def test_what_has_changed_since_it_was_found_is_left_alone(
 def test_what_holds_data_needs_a_word_and_a_bucket_with_objects_is_not_emptied(
     proxy: FaultProxy, stack_factory: StackFactory, tfguard: Run, moto: MotoServer
 ) -> None:
-    stack = settings(stack_factory(BUCKET, region="eu-west-1"))
+    stack = settings(stack_factory(BUCKET, region="eu-west-1"), consistency_grace="0s")
     proxy.add_rule("drop", action="CreateBucket")
     assert tfguard(*APPLY, cwd=stack).returncode == 1
     (found,) = orphans(tfguard, stack, code=2)["findings"]
