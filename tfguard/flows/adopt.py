@@ -18,7 +18,7 @@ from tfguard.flows.guard import GuardedRun, GuardOptions, Prepared, apply_prepar
 from tfguard.flows.history import findings
 from tfguard.flows.known_states import is_this_object, known_states, refuse_if_held, refuse_if_known
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
-from tfguard.flows.settle import Settling, settle
+from tfguard.flows.settle import settle_those_that_saw
 from tfguard.flows.upkeep import Upkeep, holding
 from tfguard.model.address import import_block, without_instance_key
 from tfguard.model.disposition import Disposition, DispositionKind
@@ -136,7 +136,7 @@ class _Adoption:
         chosen = self._chosen()
         if chosen and self._held_already(chosen):
             context.console.say("the state has it already at that address; nothing is left to adopt")
-            self._settle_those_that_saw({finding.id for _, finding in chosen})
+            settle_those_that_saw(self._context, {finding.id for _, finding in chosen}, self._options.arguments)
             self.tell_refused()
             return GuardedRun(self._exit_code)
         directory = open_run_folder(self._folder, operation_id, context.host, context.records.head().open_operations)
@@ -414,17 +414,8 @@ class _Adoption:
                 for one in adopted
             ]
         )
-        self._settle_those_that_saw({one.finding.id for one in adopted})
+        settle_those_that_saw(self._context, {one.finding.id for one in adopted}, self._options.arguments)
         return adopted
-
-    def _settle_those_that_saw(self, ids: Collection[str]) -> None:
-        """Settle each open operation that saw one of the objects: the run that made it, an adoption that failed."""
-        context = self._context
-        for operation in context.records.open_operations():
-            if any(seen.finding_id in ids for step in operation.steps for seen in step.observed):
-                settled = settle(context, operation, Settling(False, self._options.arguments))
-                still = "settled" if not settled.open else "still open"
-                context.console.say(f"operation {operation.id} is {still}")
 
 
 def _joined(drafted: Sequence[Candidate]) -> str:
