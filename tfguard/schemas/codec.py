@@ -1,7 +1,8 @@
 """Dataclass <-> JSON by type hints: the one place where documents become types and types become documents.
 
 Known forms: dataclasses, `X | None`, `tuple[X, ...]`, `Mapping[str, X]`, Enum (by value), datetime (RFC 3339 UTC),
-date, timedelta (`14d`), str, int, float, bool. Anything else in a hint is a mistake in the program: `TypeError`.
+date, timedelta (`14d`), str, int, float, bool, `object` for whatever JSON holds. Anything else in a hint is a mistake
+in the program: `TypeError`.
 """
 
 from __future__ import annotations
@@ -89,6 +90,8 @@ def _load(hint: object, raw: object, where: Where, authored: bool) -> object:
 
 
 def _load_class(kind: type, raw: object, where: Where, authored: bool) -> object:
+    if kind is object:
+        return raw
     if is_dataclass(kind):
         return _load_dataclass(kind, _object(raw, where), where, authored)
     if issubclass(kind, Enum):

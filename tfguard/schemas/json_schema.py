@@ -30,6 +30,7 @@ _SCALARS: Mapping[type, Json] = {
     float: {"type": "number"},
     datetime: {"type": "string", "format": "date-time"},
     date: {"type": "string", "format": "date"},
+    object: {},
     timedelta: {"type": "string", "pattern": "^([0-9]{1,9}[smhd])+$"},
 }
 _SUM_SCHEMA: Json = {
@@ -57,10 +58,15 @@ def document_schema(
     return _published(name, version, builder, whole, about)
 
 
-def authored_schema(name: str, version: int, kind: type, about: str) -> Json:
-    """The schema of a dataclass that a person writes as YAML: nothing unknown is in it, and null says nothing."""
-    builder = _Builder(authored=True)
-    return _published(name, version, builder, {**builder.body(kind), "type": ["object", "null"]}, about)
+def authored_schema(name: str, version: int, kind: type, about: str, *, typed: bool = False) -> Json:
+    """The schema of a dataclass that a person writes as YAML: nothing unknown is in it, and null says nothing.
+
+    In a `typed` file text is text: `12` or `true` where text belongs has to be quoted.
+    """
+    builder = _Builder(authored=True, typed=typed)
+    body = builder.body(kind)
+    may_be_empty = {} if body["required"] else {"type": ["object", "null"]}
+    return _published(name, version, builder, {**body, **may_be_empty}, about)
 
 
 def with_field(body: Json, name: str, schema: Json) -> Json:
@@ -81,13 +87,14 @@ class _Builder:
     """Turns hints into schemas; dataclasses and enums go to `definitions`.
 
     What is `printed` has every field, null where nothing is known; a record leaves those out. In what is `authored` any
-    scalar can stand for text, as YAML's `true` and `12` do.
+    scalar can stand for text, as YAML's `true` and `12` do, unless it is `typed`.
     """
 
-    def __init__(self, *, printed: bool = False, authored: bool = False) -> None:
+    def __init__(self, *, printed: bool = False, authored: bool = False, typed: bool = False) -> None:
         self.definitions: dict[str, Json] = {}
         self._printed = printed
         self._authored = authored
+        self._any_scalar_is_text = authored and not typed
 
     def body(self, kind: type | Shape) -> Json:
         """The schema of an object."""
@@ -115,7 +122,7 @@ class _Builder:
             return self._defined(kind, {"description": _about(kind), "enum": values})
         if is_dataclass(kind):
             return self._defined(kind, self._dataclass(kind))
-        return _ANY_SCALAR if self._authored and kind is str else _SCALARS[kind]
+        return _ANY_SCALAR if self._any_scalar_is_text and kind is str else _SCALARS[kind]
 
     def _defined(self, kind: type, schema: Json) -> Json:
         self.definitions[kind.__name__] = schema

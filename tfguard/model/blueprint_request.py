@@ -1,0 +1,297 @@
+"""A blueprint's request: what was asked for, how far each step is, and every change of either, by whom and why.
+
+The request is the sum of its events. Each is written before what it announces is called, and after it has answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+from tfguard.model.operation import StepStatus
+
+
+class RequestState(StrEnum):
+    """How a request stands."""
+
+    REQUESTED = "Requested"
+    VALIDATED = "Validated"
+    PROVISIONING = "Provisioning"
+    READY = "Ready"
+    PARTIAL_FAILURE = "PartialFailure"
+    REPAIRING = "Repairing"
+    RETAINED_FOR_REVIEW = "RetainedForReview"
+    CANCEL_PENDING = "CancelPending"
+    SETTLED = "Settled"
+    CLEANED = "Cleaned"
+
+
+_S = RequestState
+TRANSITIONS: Mapping[RequestState, Collection[RequestState]] = {
+    _S.REQUESTED: (_S.VALIDATED, _S.CANCEL_PENDING),
+    _S.VALIDATED: (_S.PROVISIONING, _S.CANCEL_PENDING),
+    _S.PROVISIONING: (_S.READY, _S.PARTIAL_FAILURE, _S.CANCEL_PENDING),
+    _S.READY: (_S.REPAIRING, _S.CANCEL_PENDING),
+    _S.PARTIAL_FAILURE: (_S.REPAIRING, _S.RETAINED_FOR_REVIEW, _S.CANCEL_PENDING),
+    _S.REPAIRING: (_S.READY, _S.PARTIAL_FAILURE, _S.CANCEL_PENDING),
+    _S.RETAINED_FOR_REVIEW: (_S.REPAIRING, _S.CLEANED, _S.CANCEL_PENDING),
+    _S.CANCEL_PENDING: (_S.SETTLED,),
+    _S.SETTLED: (_S.CLEANED, _S.RETAINED_FOR_REVIEW),
+    _S.CLEANED: (),
+}
+"""Which state may follow which. A destroy is a cancel of what stands, and can be asked for in every state but one."""
+
+
+class Activity(StrEnum):
+    """What is called for a step."""
+
+    APPLY = "apply"
+    RECOVER = "recover"
+    ADOPT = "adopt"
+    RUN = "run"
+    CHECK = "check"
+    PROBE = "probe"
+    VERIFY = "verify"
+    COMPENSATE = "compensate"
+    DESTROY = "destroy"
+    RETAIN = "retain"
+
+    @property
+    def undoes(self) -> bool:
+        """Whether it takes a step's work away."""
+        return self in (Activity.COMPENSATE, Activity.DESTROY)
+
+
+@dataclass(frozen=True, slots=True)
+class BlueprintObject:
+    """An object that a step made, as the step's own operation record tells it.
+
+    `desired` is the identity that was planned, `observed_id` what the provider calls it; None where none was seen.
+    """
+
+    address: str
+    type: str
+    desired: Mapping[str, str] = field(default_factory=dict)
+    observed_id: str | None = None
+    created_at: datetime | None = None
+    stateful: bool = False
+    finding: str | None = None
+    disposition: str | None = None
+
+    @property
+    def gone(self) -> bool:
+        """Whether it was taken away, and verified to be gone."""
+        return self.disposition == StepStatus.DESTROYED.value
+
+
+@dataclass(frozen=True, slots=True)
+class RequestIntent:
+    """What was asked for. Written once, before anything else.
+
+    `blueprint_digest` is the hash of the file's text, which is kept beside. Sensitive inputs stand in `inputs` as what
+    refers to them.
+    """
+
+    request_id: str
+    blueprint: str
+    blueprint_file: str
+    blueprint_digest: str
+    created_at: datetime
+    actor: str
+    owner: str
+    cost_owner: str
+    inputs: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestEvent:
+    """One line of a request's journal: a new `state`, or the new `status` of a `step` or a `probe`.
+
+    `activity` is what is called, or has answered. `objects` are all that a step has by now (None: not looked at).
+    `until` and `owner` belong to what is retained. `inputs` and `blueprint_digest` are those that hold from here on.
+    `skipped` are the checks of a preflight that somebody left out, each with the reason.
+    """
+
+    at: datetime
+    actor: str
+    why: str
+    state: RequestState | None = None
+    step: str | None = None
+    probe: str | None = None
+    status: StepStatus | None = None
+    activity: Activity | None = None
+    operation_id: str | None = None
+    provider_ids: tuple[str, ...] = ()
+    objects: tuple[BlueprintObject, ...] | None = None
+    until: datetime | None = None
+    owner: str = ""
+    inputs: Mapping[str, object] | None = None
+    blueprint_digest: str | None = None
+    skipped: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """What a request's journal says of one step. `attempts` counts how often its work was begun.
+
+    `made`: its work was begun, and was not undone since. `done`: it came to its end, and nothing was said against that.
+    """
+
+    status: StepStatus = StepStatus.PENDING
+    activity: Activity | None = None
+    since: datetime | None = None
+    began_at: datetime | None = None
+    attempts: int = 0
+    why: str = ""
+    operation_id: str | None = None
+    objects: tuple[BlueprintObject, ...] = ()
+    until: datetime | None = None
+    owner: str = ""
+    made: bool = False
+    done: bool = False
+
+    @property
+    def standing(self) -> tuple[BlueprintObject, ...]:
+        """The objects that are not known to be gone."""
+        return tuple(found for found in self.objects if not found.gone)
+
+    @property
+    def undoing(self) -> bool:
+        """Whether its work was being taken away, and is not known to be gone."""
+        unfinished = self.status in (StepStatus.RUNNING, StepStatus.ERROR)
+        return unfinished and self.activity is not None and self.activity.undoes
+
+    def overdue(self, now: datetime) -> bool:
+        """Whether it is retained beyond its date."""
+        return self.status is StepStatus.RETAINED and self.until is not None and self.until <= now
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRecord:
+    """What the last look of a probe said: `ok` or `error`, and when."""
+
+    status: StepStatus
+    at: datetime
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """One transition of a request: `step` is the one that caused it, where one did."""
+
+    before: RequestState | None
+    after: RequestState
+    at: datetime
+    actor: str
+    why: str
+    step: str | None = None
+    provider_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as its events tell it.
+
+    `cut` counts lines that were lost while they were written: something happened that is not known. `changed_at` is
+    when its inputs or its blueprint last changed. `skipped` are the checks that its last preflight left out, and why.
+    """
+
+    intent: RequestIntent
+    state: RequestState
+    steps: Mapping[str, StepRecord]
+    probes: Mapping[str, ProbeRecord]
+    transitions: tuple[StateChange, ...]
+    inputs: Mapping[str, object]
+    blueprint_digest: str
+    cut: int = 0
+    changed_at: datetime | None = None
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The request's id."""
+        return self.intent.request_id
+
+    @property
+    def since(self) -> datetime:
+        """When it came into its state."""
+        return self.transitions[-1].at if self.transitions else self.intent.created_at
+
+    @property
+    def terminal(self) -> bool:
+        """Whether nothing of it can change any more."""
+        return not TRANSITIONS[self.state]
+
+    def step(self, name: str) -> StepRecord:
+        """What is known of a step; one that was never begun is pending."""
+        return self.steps.get(name, StepRecord())
+
+    def after(self, event: RequestEvent) -> Request:
+        """The request after one more event. Raises `ValueError` for a transition that is not allowed."""
+        request = self
+        if event.state is not None:
+            if event.state not in TRANSITIONS[self.state]:
+                raise ValueError(f"{self.state.value} is followed by {event.state.value}, which is not allowed")
+            change = StateChange(
+                self.state, event.state, event.at, event.actor, event.why, event.step, event.provider_ids
+            )
+            request = replace(request, state=event.state, transitions=(*self.transitions, change))
+        elif event.step is not None and event.status is not None:
+            request = replace(request, steps={**self.steps, event.step: _after(self.step(event.step), event)})
+        elif event.probe is not None and event.status is not None:
+            seen = ProbeRecord(event.status, event.at, event.why)
+            request = replace(request, probes={**self.probes, event.probe: seen})
+        if event.inputs is not None or event.blueprint_digest is not None:
+            request = replace(
+                request,
+                inputs=self.inputs if event.inputs is None else event.inputs,
+                blueprint_digest=event.blueprint_digest or self.blueprint_digest,
+                changed_at=event.at,
+            )
+        if event.skipped is not None:
+            request = replace(request, skipped=event.skipped)
+        return request
+
+    @property
+    def failing_probes(self) -> Sequence[str]:
+        """The probes whose last look failed."""
+        return tuple(name for name, probe in self.probes.items() if probe.status is not StepStatus.OK)
+
+
+def fold(intent: RequestIntent, events: Iterable[RequestEvent], cut: int = 0) -> Request:
+    """The request that these events add up to, oldest first. Raises `ValueError` for a transition that is not allowed:
+    the journal is not what tfguard wrote."""
+    state = RequestState.REQUESTED
+    asked = StateChange(None, state, intent.created_at, intent.actor, "asked for")
+    request = Request(intent, state, {}, {}, (asked,), intent.inputs, intent.blueprint_digest, cut)
+    for event in events:
+        request = request.after(event)
+    return request
+
+
+def _after(record: StepRecord, event: RequestEvent) -> StepRecord:
+    assert event.status is not None
+    begins = event.status is StepStatus.RUNNING and record.status is not StepStatus.RUNNING
+    gone = event.status in (StepStatus.DESTROYED, StepStatus.ABSENT)
+    retained = event.status is StepStatus.RETAINED
+    # Asking whether something is done does nothing; that it is done says that it was made.
+    begun = event.status is StepStatus.OK or (
+        event.status is not StepStatus.PENDING and event.activity is not Activity.CHECK
+    )
+    return replace(
+        record,
+        status=event.status,
+        activity=event.activity or record.activity,
+        since=event.at,
+        began_at=event.at if begins else record.began_at,
+        attempts=record.attempts + begins,
+        why=event.why,
+        operation_id=event.operation_id or record.operation_id,
+        objects=record.objects if event.objects is None else event.objects,
+        until=event.until if retained else None,
+        owner=event.owner if retained else "",
+        made=not gone and (record.made or begun),
+        done=event.status is StepStatus.OK or (retained and record.done),
+    )
