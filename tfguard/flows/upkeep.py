@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 from tfguard.errors import BusyStoreError, InterruptedRunError, OperationAliveError, TfguardError
 from tfguard.flows.context import StackContext
 from tfguard.flows.heads import HEARTBEAT
-from tfguard.flows.records import Records
 from tfguard.model.durations import in_words
 from tfguard.model.lease import ProcessIdentity
 from tfguard.model.operation import JournalEntry
@@ -28,6 +28,18 @@ _BUSY_PATIENCE = timedelta(minutes=2)
 _TRY_AGAIN = 1.0
 
 
+class Kept(Protocol):
+    """The record whose lease is kept."""
+
+    def renew(self, operation_id: str, engine: ProcessIdentity | None = None) -> bool:
+        """Say that the lease's holder lives; False when somebody else has it by now."""
+        ...
+
+    def journal(self, operation_id: str, entries: Sequence[JournalEntry]) -> None:
+        """Add what happened to the journal."""
+        ...
+
+
 class Upkeep:
     """Writes what gathers in batches, and renews the lease. In a `with` block two threads do so, for a write to the
     journal that hangs must not cost the lease; `tick` is one look of each.
@@ -35,7 +47,7 @@ class Upkeep:
     A record that cannot be written is said aloud once and stops nothing: the engine's calls are in flight.
     """
 
-    def __init__(self, operation_id: str, records: Records, clock: Clock, console: Console) -> None:
+    def __init__(self, operation_id: str, records: Kept, clock: Clock, console: Console) -> None:
         self._operation_id = operation_id
         self._records = records
         self._clock = clock

@@ -1,0 +1,398 @@
+"""A request through failure, repair, cancel and clean-up: what its steps and its states say, with stand-ins for all
+that is outside."""
+
+from __future__ import annotations
+
+import json
+import random
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from request_stand_ins import Crash, Desk, StandInStack
+
+from tfguard.errors import CorruptRecordError, OpenOperationError, RecordError, UsageError
+from tfguard.flows.blueprints.cancel import CancelOptions, cancel
+from tfguard.flows.blueprints.deciding import decisions
+from tfguard.flows.blueprints.requests import Requests
+from tfguard.model.blueprint_decision import Told
+from tfguard.model.blueprint_request import TRANSITIONS, RequestState
+
+S = RequestState
+HEAD = "apiVersion: tfguard/v1\nkind: Blueprint\nname: b\nowner: team\n"
+FIVE = (
+    HEAD
+    + """
+steps:
+  network:  {stack: network}
+  database: {stack: database, needs: [network], stateful: true, on_failure: retain, retain_for: 7d}
+  migrate:  {run: [migrate], needs: [database], owned_by: database, idempotent: true}
+  binding:  {stack: binding, needs: [migrate], compensate: {run: [unbind]}}
+  probe:    {probe: {tcp: "x:1", within: 5s}, needs: [binding]}
+ready:
+  probes: [{name: sql, sql: "postgresql://x", within: 5s}]
+"""
+)
+HOSTS = (
+    HEAD
+    + """
+steps:
+  network:   {stack: network}
+  instance:  {stack: instance, needs: [network]}
+  bootstrap: {run: [boot], needs: [instance], owned_by: instance}
+  service:   {probe: {http: "http://x"}, needs: [bootstrap]}
+"""
+)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path, FIVE)
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Desk:
+    return Desk(tmp_path, HOSTS)
+
+
+def test_all_goes_well(desk: Desk) -> None:
+    request = desk.provide()
+    assert request.state is S.READY
+    assert set(desk.statuses().values()) == {"ok"}
+    states = [change.after for change in request.transitions]
+    assert states == [S.REQUESTED, S.VALIDATED, S.PROVISIONING, S.READY]
+
+
+def test_every_transition_that_is_told_is_one_that_is_allowed(desk: Desk) -> None:
+    desk.world.faults["binding"] = ["refused"]
+    desk.provide()
+    desk.provide()
+    desk.destroy(stateful=True)
+    for change in desk.request.transitions[1:]:
+        assert change.before is not None
+        assert change.after in TRANSITIONS[change.before]
+
+
+def test_what_was_not_attempted_is_pending_and_no_error(hosts: Desk) -> None:
+    hosts.world.faults["instance"] = ["refused"]
+    assert hosts.provide().state is S.PARTIAL_FAILURE
+    assert hosts.statuses() == {"network": "ok", "instance": "error", "bootstrap": "pending", "service": "pending"}
+    assert decisions(hosts.context, hosts.request)["service"].behind == ("bootstrap",)
+
+
+def test_a_lost_reply_is_looked_up_and_adopted_and_never_made_again(desk: Desk) -> None:
+    desk.world.faults["database"] = ["lost"]
+    assert desk.provide().state is S.PARTIAL_FAILURE
+    assert desk.statuses()["database"] == "retained"  # something of it exists
+    assert desk.provide().state is S.READY
+    assert desk.world.stacks["database"].exists == 1
+    assert [call for call in desk.world.calls if call[1] == "database"] == [
+        ("apply", "database"), ("adopt", "database"), ("apply", "database")
+    ]  # fmt: skip
+
+
+def test_a_failed_binding_keeps_the_database_for_a_time_and_an_owner(desk: Desk) -> None:
+    desk.world.faults["binding"] = ["refused"]
+    request = desk.provide()
+    kept = request.step("database")
+    assert (request.state, kept.status.value, kept.owner) == (S.PARTIAL_FAILURE, "retained", "team")
+    assert kept.until is not None and (kept.until - desk.clock.time).days in (6, 7)
+    assert ("unbind", "binding") in desk.world.calls
+    assert desk.provide().state is S.READY
+    assert desk.statuses()["database"] == "ok"
+
+
+def test_what_is_retained_or_holds_data_stays_until_told_otherwise(desk: Desk) -> None:
+    desk.world.faults["binding"] = ["refused"]
+    desk.provide()
+    request = desk.destroy()
+    assert request is not None and request.state is S.RETAINED_FOR_REVIEW
+    assert desk.world.stacks["database"].exists == 1
+    assert desk.world.stacks["network"].exists == 1, "what is kept needs it"
+    desk.destroy(dispose=True)
+    assert desk.world.stacks["database"].exists == 1, "it holds data"
+    request = desk.destroy(dispose=True, stateful=True)
+    assert request is not None and request.state is S.CLEANED
+    assert not any(stack.exists for stack in desk.world.stacks.values())
+
+
+def test_never_ready_while_a_probe_fails(desk: Desk) -> None:
+    desk.world.services["sql"] = False
+    request = desk.provide()
+    assert request.state is S.PARTIAL_FAILURE
+    assert request.failing_probes == ("sql",)
+    desk.world.services["sql"] = True
+    assert desk.provide().state is S.READY
+
+
+def test_never_ready_while_an_object_is_not_at_its_provider(desk: Desk) -> None:
+    assert desk.provide().state is S.READY
+    desk.world.stacks["network"].exists = 0
+    request = desk.provide()
+    assert request.state is S.PARTIAL_FAILURE
+    assert request.step("network").status.value == "error"
+    assert "x.y" in request.step("network").why
+
+
+def test_a_child_goes_only_after_its_parent_is_confirmed_gone(hosts: Desk) -> None:
+    hosts.provide()
+    hosts.world.faults["instance"] = ["refused"]
+    request = hosts.destroy()
+    assert request is not None and request.state is S.SETTLED
+    statuses = hosts.statuses()
+    assert (statuses["instance"], statuses["bootstrap"], statuses["network"]) == ("error", "ok", "ok")
+    request = hosts.destroy()
+    assert request is not None and request.state is S.CLEANED
+    assert hosts.statuses()["bootstrap"] == "destroyed"
+
+
+def test_a_failed_request_is_taken_away_with_all_that_it_made(hosts: Desk) -> None:
+    hosts.world.faults["instance"] = ["lost"]
+    hosts.provide()
+    request = hosts.destroy()
+    assert request is not None and request.state is S.CLEANED
+    assert not any(stack.exists for stack in hosts.world.stacks.values())
+    assert ("adopt", "instance") in hosts.world.calls, "what was not known was settled before it was destroyed"
+
+
+def test_a_state_that_was_lost_is_neither_made_again_nor_called_gone(hosts: Desk) -> None:
+    hosts.provide()
+    hosts.world.stacks["network"] = StandInStack(exists=1, operations=1, last="apply")
+    assert hosts.provide().state is S.PARTIAL_FAILURE
+    assert hosts.world.stacks["network"].exists == 1
+    request = hosts.destroy()
+    assert request is not None and request.state is not S.CLEANED
+    assert hosts.statuses()["network"] == "error"
+
+
+def test_a_compensation_that_fails_halfway_is_finished_before_the_step_is_made_again(desk: Desk) -> None:
+    desk.world.faults["binding"] = ["refused", "3"]  # the apply, then its compensation
+    request = desk.provide()
+    assert request.step("binding").undoing
+    assert "compensation ended with 3" in request.step("binding").why
+    desk.world.calls.clear()
+    assert desk.provide().state is S.READY
+    assert [call[0] for call in desk.world.calls if call[1] == "binding"] == ["unbind", "apply"]
+
+
+def test_what_is_compensated_waits_for_what_needs_it(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+steps:
+  a: {stack: a, compensate: {destroy: true}}
+  b: {stack: b, needs: [a], on_failure: retain}
+  c: {stack: c, needs: [b], compensate: {destroy: true}}
+"""
+    )
+    desk = Desk(tmp_path, text)
+    desk.world.faults["c"] = ["refused"]
+    desk.provide()
+    assert desk.statuses() == {"a": "ok", "b": "retained", "c": "absent"}
+    assert desk.world.stacks["a"].exists == 1
+
+
+def test_data_is_never_deleted_as_a_compensation_also_where_only_the_object_tells(tmp_path: Path) -> None:
+    text = HEAD + "steps:\n  a: {stack: a, compensate: {destroy: true}}\n  b: {stack: b, needs: [a]}\n"
+    desk = Desk(tmp_path, text)
+    desk.world.stacks["a"] = StandInStack(stateful=True)
+    desk.world.faults["b"] = ["refused"]
+    desk.provide()
+    assert desk.world.stacks["a"].exists == 1
+    assert desk.statuses()["a"] == "ok"
+
+
+def test_a_command_that_may_have_worked_is_not_run_again_without_a_word(hosts: Desk) -> None:
+    hosts.world.faults["bootstrap"] = ["7"]
+    assert hosts.provide().state is S.PARTIAL_FAILURE
+    assert hosts.provide().state is S.PARTIAL_FAILURE
+    assert hosts.world.calls.count(("boot", "bootstrap")) == 1
+    assert hosts.provide({"bootstrap": Told(True, "looked")}).state is S.READY
+    assert hosts.world.calls.count(("boot", "bootstrap")) == 1
+
+
+def test_a_check_decides_whether_a_command_runs(tmp_path: Path) -> None:
+    text = HEAD + "steps:\n  a: {run: [work], check: [is-done]}\n"
+    desk = Desk(tmp_path, text)
+    desk.world.faults["a"] = ["1", "0", "0"]  # not done; the work; done
+    assert desk.provide().state is S.READY
+    desk.world.faults["a"] = ["0"]
+    assert desk.provide().state is S.READY
+    assert [call[0] for call in desk.world.calls] == ["is-done", "work", "is-done", "is-done"]
+    desk.world.faults["a"] = ["9"]
+    request = desk.provide()
+    assert request.state is S.PARTIAL_FAILURE
+    assert "neither done (0) nor not done (1)" in request.step("a").why
+
+
+def test_a_cancel_begins_nothing_new_and_waits_for_what_runs(desk: Desk) -> None:
+    apply = desk.world.apply
+
+    def cancelling(call: object, step: str) -> object:
+        if step == "database":
+            desk.context.requests.wish_to_cancel(desk.request.id, "not needed", interrupt=False)
+            desk.clock.sleep(2)
+        return apply(call, step)  # type: ignore[arg-type]
+
+    desk.world.apply = cancelling  # type: ignore[method-assign, assignment]
+    request = desk.provide()
+    assert request.state is S.SETTLED
+    assert desk.statuses()["database"] == "ok"
+    assert desk.statuses()["migrate"] == "pending"
+    assert request.step("database").objects, "what it made is on record"
+    with pytest.raises(OpenOperationError):
+        desk.provide()
+    done = desk.destroy(stateful=True)
+    assert done is not None and done.state is S.CLEANED
+
+
+def test_a_request_whose_process_died_is_cancelled_from_elsewhere(desk: Desk) -> None:
+    desk.world.crash_at = (2, True)
+    with pytest.raises(Crash):
+        desk.provide()
+    assert desk.request.step("database").status.value == "running"
+    request = cancel(desk.context, CancelOptions("not needed"))
+    assert request.state is S.SETTLED
+    assert request.step("database").status.value == "error"
+    assert request.step("database").objects
+
+
+def test_a_partial_failure_is_kept_for_a_review(desk: Desk) -> None:
+    desk.world.faults["binding"] = ["refused"]
+    desk.provide()
+    request = cancel(desk.context, CancelOptions("for a review", retain=timedelta(days=3), owner="team"))
+    assert request.state is S.RETAINED_FOR_REVIEW
+    assert request.step("network").status.value == "retained"
+    assert desk.provide().state is S.READY
+
+
+def test_no_request_and_too_long_a_time_are_refused(desk: Desk) -> None:
+    with pytest.raises(UsageError, match="no request"):
+        cancel(desk.context, CancelOptions("x"))
+    desk.provide()
+    with pytest.raises(UsageError, match=r"retention\.max"):
+        cancel(desk.context, CancelOptions("x", retain=timedelta(days=300), owner="team"))
+
+
+def test_nothing_is_called_when_the_record_cannot_be_written(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    append = Requests.append
+
+    def full(self: Requests, request_id: str, *events: object) -> None:
+        if any(getattr(event, "step", None) == "database" for event in events):
+            raise RecordError("the disk is full", "make room")
+        append(self, request_id, *events)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Requests, "append", full)
+    with pytest.raises(RecordError, match="full"):
+        desk.provide()
+    assert ("apply", "database") not in desk.world.calls
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the call", "after the call"])
+@pytest.mark.parametrize("call", range(1, 6))
+def test_killed_at_any_call_it_goes_on_and_makes_nothing_twice(desk: Desk, call: int, after: bool) -> None:
+    desk.world.crash_at = (call, after)
+    try:
+        desk.provide()
+    except Crash:
+        desk.world.crash_at = None
+        assert desk.provide().state is S.READY
+    assert desk.request.state is S.READY
+    assert {name: stack.exists for name, stack in desk.world.stacks.items()} == {
+        "network": 1, "database": 1, "binding": 1
+    }  # fmt: skip
+
+
+def test_faults_and_kills_in_any_order_end_ready_and_then_clean(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    for number in range(25):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        desk = Desk(folder, FIVE)
+        for step in ("network", "database", "binding"):
+            desk.world.faults[step] = [chance.choice(["refused", "lost", ""]) for _ in range(chance.randrange(3))]
+        for _ in range(12):
+            desk.world.crash_at = (
+                (len(desk.world.calls) + chance.randrange(1, 6), chance.random() < 0.5)
+                if chance.random() < 0.6
+                else None
+            )
+            try:
+                if desk.provide().state is S.READY:
+                    break
+            except Crash:
+                continue
+        desk.world.crash_at = None
+        desk.world.faults.clear()
+        assert desk.provide().state is S.READY
+        assert all(stack.exists == 1 for stack in desk.world.stacks.values())
+        done = desk.destroy(stateful=True)
+        assert done is not None and done.state is S.CLEANED
+        assert not any(stack.exists for stack in desk.world.stacks.values())
+
+
+def test_secrets_are_kept_as_references_alone(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + "inputs: {password: {sensitive: true, required: true}}\n"
+        + "steps:\n  a: {run: [w], environment: {P: '${inputs.password}'}}\n"
+    )
+    desk = Desk(tmp_path, text)
+    with pytest.raises(UsageError, match="kept as a reference"):
+        desk.provide(password="hunter2")
+    assert desk.provide(password="env:PASSWORD").state is S.READY
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"secret of" not in written
+    assert b"env:PASSWORD" in written
+
+
+def test_changed_inputs_are_applied_again(tmp_path: Path) -> None:
+    text = (
+        HEAD + "inputs: {size: {type: number, default: 1}}\nsteps:\n  a: {stack: a, vars: {size: '${inputs.size}'}}\n"
+    )
+    desk = Desk(tmp_path, text)
+    desk.provide()
+    desk.provide()
+    assert desk.world.calls.count(("apply", "a")) == 1
+    assert desk.provide(size="2").state is S.READY
+    assert desk.world.calls.count(("apply", "a")) == 2
+    assert desk.request.inputs == {"size": 2}
+
+
+def test_a_new_request_begins_when_the_last_is_over_and_that_is_packed_away(desk: Desk) -> None:
+    first = desk.provide().id
+    desk.destroy(stateful=True)
+    assert desk.request.state is S.CLEANED
+    second = desk.provide().id
+    assert second != first
+    assert desk.context.requests.ids() == (second,)
+    assert desk.context.requests.packed_ids() == (first,)
+    packed = desk.context.requests.read(first)
+    assert packed.state is S.CLEANED
+    assert packed.step("database").status.value == "destroyed"
+
+
+def test_a_journal_that_somebody_changed_is_not_believed(desk: Desk) -> None:
+    desk.provide()
+    path = next(desk.folder.rglob("events.jsonl"))
+    lines = path.read_text().splitlines()
+    told = json.loads(lines[0])
+    told["state"] = "Cleaned"
+    path.write_text("\n".join([json.dumps(told), *lines[1:]]) + "\n")
+    with pytest.raises(CorruptRecordError):
+        desk.context.requests.current()
+
+
+def test_a_thousand_steps_are_planned_made_and_gone_on_with(tmp_path: Path) -> None:
+    steps = "".join(f"  s{n}: {{stack: s{n}, needs: [{f's{n - 1}' if n % 10 else ''}]}}\n" for n in range(1000))
+    desk = Desk(tmp_path, HEAD + "parallel: 8\nsteps:\n" + steps)
+    desk.world.faults["s999"] = ["refused"]
+    assert desk.provide().state is S.PARTIAL_FAILURE
+    calls = len(desk.world.calls)
+    assert calls == 1000
+    decided = decisions(desk.context, desk.request)
+    assert sum(one.kind.value == "skip" for one in decided.values()) == 999
+    assert desk.provide().state is S.READY
+    assert len(desk.world.calls) == calls + 1
+    events = len(next(tmp_path.rglob("events.jsonl")).read_text().splitlines())
+    assert events < 4 * 1000

@@ -1,0 +1,79 @@
+"""Cancel a request, from the terminal where it runs or from another: nothing new is begun, what runs is waited for, and
+what was made is on record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from tfguard.errors import UsageError
+from tfguard.flows.blueprints.context import BlueprintContext
+from tfguard.flows.blueprints.requests import Journal
+from tfguard.flows.blueprints.take_away import keep, settle, take_stock
+from tfguard.model.blueprint_request import Request, RequestState
+from tfguard.model.config import format_duration
+
+_POLL_SECONDS = 0.5
+_S = RequestState
+
+
+@dataclass(frozen=True, slots=True)
+class CancelOptions:
+    """`interrupt`: what runs gets one interrupt. `wait`: stay until nothing runs. `retain`: keep what was made, for
+    this long, for `owner` (None: it is left as it is, `Settled`)."""
+
+    reason: str
+    interrupt: bool = False
+    wait: bool = True
+    retain: timedelta | None = None
+    owner: str = ""
+
+
+def cancel(context: BlueprintContext, options: CancelOptions) -> Request:
+    """Cancel the current request; how it stands then.
+
+    Raises `UsageError` where there is none or it is over, `OperationAliveError` when another tfguard takes it over.
+    """
+    request = context.requests.current()
+    if request is None or request.terminal:
+        raise UsageError(f"{context.file} has no request that could be cancelled", "see `tfguard blueprint status`")
+    _check_retention(context, options)
+    if context.requests.live() == request.id:
+        context.requests.wish_to_cancel(request.id, options.reason, interrupt=options.interrupt)
+        context.console.say("asked the tfguard that works on it to stop; what runs there is waited for")
+        if not options.wait or not _until_it_has_stopped(context, request.id):
+            return context.requests.read(request.id)
+    with context.requests.holding(request.id):
+        journal = Journal(context.requests, context.requests.read(request.id))
+        state = journal.request.state
+        if options.retain is not None and state in (_S.PARTIAL_FAILURE, _S.SETTLED, _S.RETAINED_FOR_REVIEW):
+            return keep(context, journal, options.retain, options.owner, options.reason)
+        if state is _S.READY:
+            raise UsageError(
+                f"request {request.id} is Ready: nothing of it runs", "`tfguard blueprint destroy` takes it away"
+            )
+        take_stock(context, journal)
+        settle(context, journal, options.reason)
+        if options.retain is not None:
+            keep(context, journal, options.retain, options.owner, options.reason)
+        return journal.request
+
+
+def _check_retention(context: BlueprintContext, options: CancelOptions) -> None:
+    longest = context.config.retention.max
+    if options.retain is None:
+        return
+    if not timedelta(0) < options.retain <= longest:
+        raise UsageError(
+            f"{format_duration(options.retain)} is nothing, or more than retention.max: {format_duration(longest)}",
+            "keep it for less, and again later",
+        )
+    if not options.owner:
+        raise UsageError("nobody would own what is kept", "give --owner TEAM, or set `owner:` in the blueprint")
+
+
+def _until_it_has_stopped(context: BlueprintContext, request_id: str) -> bool:
+    while context.requests.live() == request_id:
+        if not context.clock.sleep(_POLL_SECONDS):
+            return False
+    return True

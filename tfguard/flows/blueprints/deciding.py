@@ -1,0 +1,34 @@
+"""What would be done about each step now: the same decisions that `apply` and `resume` go by, and nothing is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tfguard.errors import TfguardError
+from tfguard.flows.blueprints.context import BlueprintContext, values_of
+from tfguard.model.blueprint import StepKind
+from tfguard.model.blueprint_decision import Decision, DecisionKind
+from tfguard.model.blueprint_request import Request
+from tfguard.reconcile.blueprint_steps import decide_command, decide_probe, decide_stack, waiting, waits_for
+
+
+def decisions(context: BlueprintContext, request: Request) -> Mapping[str, Decision]:
+    """The way on with each step. Records and states are read; no provider, no check and no probe is asked."""
+    return {name: _decision(context, request, name) for name in context.blueprint.steps}
+
+
+def _decision(context: BlueprintContext, request: Request, name: str) -> Decision:
+    step, record = context.blueprint.steps[name], request.step(name)
+    if behind := waits_for(context.blueprint, request, name):
+        return waiting(behind)
+    if step.kind is StepKind.PROBE:
+        return decide_probe(record)
+    if step.kind is StepKind.RUN:
+        if context.commands.still_runs(name):
+            return Decision(DecisionKind.WAIT, "its command still runs")
+        return decide_command(step, record, request, None, None)
+    try:
+        place = values_of(context, request).place(name)
+    except TfguardError as error:
+        return Decision(DecisionKind.INSPECT, error.what, asks=error.advice)
+    return decide_stack(record, context.stacks.look(place), request)

@@ -1,0 +1,256 @@
+"""Provide what a blueprint asks for, or repair it: step by step, to `Ready` or to a partial failure that says what is
+there, what is not, and what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tfguard.errors import OpenOperationError, TfguardError, UsageError
+from tfguard.flows.blueprints.asking import ask_probes
+from tfguard.flows.blueprints.context import BlueprintContext, Values, stack_steps, values_of
+from tfguard.flows.blueprints.graph import work_through
+from tfguard.flows.blueprints.keeping import retain_step
+from tfguard.flows.blueprints.requests import Journal, absolute
+from tfguard.flows.blueprints.steps import StepRunner
+from tfguard.flows.blueprints.stopping import Stopping
+from tfguard.model.blueprint import OnFailure
+from tfguard.model.blueprint_decision import Told
+from tfguard.model.blueprint_request import Activity, Request, RequestEvent, RequestIntent, RequestState, fold
+from tfguard.model.operation import StepStatus
+from tfguard.reconcile.blueprint_steps import stands_behind, undone_by_compensation
+
+_S = RequestState
+_BEGINS_WITH_REPAIR = (_S.READY, _S.PARTIAL_FAILURE, _S.RETAINED_FOR_REVIEW)
+_GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
+
+
+@dataclass(frozen=True, slots=True)
+class ProvideOptions:
+    """What the user says: values of inputs, and words about commands that may have done their work."""
+
+    inputs: Mapping[str, object] = field(default_factory=dict)
+    told: Mapping[str, Told] = field(default_factory=dict)
+
+
+def provide(
+    context: BlueprintContext,
+    options: ProvideOptions,
+    preflight: Callable[[Request], None],
+    approve: Callable[[Request], None],
+) -> Request:
+    """Make a new request, or go on with the one that stands, and bring it to its end; how it stands then.
+
+    `preflight` looks before the first step and raises what it finds; `approve` asks the user, and raises when the
+    answer is no. Before both nothing is written for a new request. Raises `OperationAliveError` when another tfguard is
+    at work, `OpenOperationError` for a request that has to be cleaned up first, `RecordError` when it cannot be
+    written.
+    """
+    found = context.requests.current()
+    if found is not None and found.state in (_S.CANCEL_PENDING, _S.SETTLED):
+        raise OpenOperationError(
+            f"request {found.id} was cancelled, and what it made is still there",
+            f"`tfguard blueprint destroy {context.file}` takes it away, "
+            f"`tfguard blueprint cancel --retain {context.file}` keeps it",
+        )
+    standing = found if found is not None and not found.terminal else None
+    request_id = standing.id if standing else context.requests.new_id()
+    with context.requests.holding(request_id):
+        request = context.requests.read(standing.id) if standing else draft(context, request_id, options)
+        changed = _inputs(context, request, options) if standing else None
+        preflight(request)
+        approve(request)
+        if standing is None:
+            if found is not None:
+                pack_over(context, found)
+            request = context.requests.create(request.intent, context.text)
+        journal = Journal(context.requests, request)
+        _note_changes(context, journal, changed)
+        return _Provision(context, journal, options.told).run()
+
+
+def pack_over(context: BlueprintContext, request: Request) -> None:
+    """Pack a request that is over away; where that fails it stays as it is, which is said aloud."""
+    if not request.terminal or request.id not in context.requests.ids():
+        return
+    try:
+        context.requests.pack(request.id)
+    except TfguardError as error:
+        context.console.warn(f"{error.what}; request {request.id} is packed away another time")
+
+
+def draft(context: BlueprintContext, request_id: str, options: ProvideOptions) -> Request:
+    """The request that would be made; nothing is written. Raises `UsageError` for its inputs."""
+    intent = RequestIntent(
+        request_id=request_id,
+        blueprint=context.blueprint.name,
+        blueprint_file=absolute(Path(context.file)),
+        blueprint_digest=context.requests.digest(context.text),
+        created_at=context.clock.now(),
+        actor=context.requests.actor,
+        owner=context.owner,
+        cost_owner=context.cost_owner,
+        inputs=read_inputs(context, options.inputs, {}),
+    )
+    return fold(intent, ())
+
+
+def _inputs(context: BlueprintContext, request: Request, options: ProvideOptions) -> Mapping[str, object]:
+    return read_inputs(context, options.inputs, request.inputs)
+
+
+def _note_changes(context: BlueprintContext, journal: Journal, inputs: Mapping[str, object] | None) -> None:
+    request, digest = journal.request, context.requests.digest(context.text)
+    new_inputs = inputs if inputs is not None and inputs != request.inputs else None
+    new_digest = digest if digest != request.blueprint_digest else None
+    if new_inputs is None and new_digest is None:
+        return
+    context.requests.keep_blueprint(request.id, context.text)
+    what = " and ".join(
+        word for word, new in (("the inputs", new_inputs), ("the blueprint", new_digest)) if new is not None
+    )
+    journal.write(
+        lambda at, by: RequestEvent(at, by, f"{what} changed", inputs=new_inputs, blueprint_digest=new_digest)
+    )
+
+
+def read_inputs(
+    context: BlueprintContext, given: Mapping[str, object], before: Mapping[str, object]
+) -> Mapping[str, object]:
+    """The values of all inputs: as given, else as before, else as the blueprint says. Sensitive ones stay references.
+
+    Raises `UsageError` for one that is not known, missing, of another type, or sensitive and not a reference.
+    """
+    known = context.blueprint.inputs
+    for name in given:
+        if name not in known:
+            raise UsageError(f"there is no input {name}", f"the blueprint has {', '.join(known) or 'none'}")
+    values: dict[str, object] = {}
+    for name, kind in known.items():
+        value = given.get(name, before.get(name, kind.default))
+        if value is None:
+            if kind.required:
+                raise UsageError(f"the input {name} is missing", f"give --input {name}=VALUE")
+            continue
+        if kind.sensitive:
+            reference = str(value)
+            if not reference.startswith(("env:", "file:")):
+                raise UsageError(
+                    f"the input {name} is sensitive, and is kept as a reference alone",
+                    f"give --input {name}=env:NAME or {name}=file:PATH",
+                )
+            context.secret(reference)
+            values[name] = reference
+            continue
+        try:
+            values[name] = kind.read(value)
+        except ValueError as error:
+            raise UsageError(f"the input {name} {error}", f"give --input {name}=VALUE") from None
+    return values
+
+
+class _Provision:
+    """One `apply` or `resume`."""
+
+    def __init__(self, context: BlueprintContext, journal: Journal, told: Mapping[str, Told]) -> None:
+        self._context = context
+        self._journal = journal
+        self._values: Values = values_of(context, journal.request)
+        self._stopping = Stopping(context, journal)
+        self._steps = StepRunner(context, journal, self._values, self._stopping, told)
+
+    def run(self) -> Request:
+        """Bring the request to its end."""
+        self._begin()
+        blueprint = self._context.blueprint
+        done = work_through(
+            {name: step.needs for name, step in blueprint.steps.items()},
+            self._steps.provide,
+            at_once=blueprint.parallel,
+            may_start=lambda: not self._stopping.wanted,
+            stop_at_failure=True,
+        )
+        if self._stopping.wanted:
+            return self._settle()
+        failed = [name for name in blueprint.steps if name not in done]
+        if not failed:
+            failed = [*self._unverified(), *self._not_answering()]
+            if self._stopping.wanted:
+                return self._settle()
+        if not failed:
+            return self._become(_S.READY, "every step is done and verified, and each probe passed")
+        errors = [name for name in failed if self._journal.request.step(name).status is StepStatus.ERROR]
+        self._become(_S.PARTIAL_FAILURE, f"not done: {', '.join(failed)}", errors[0] if errors else None)
+        self._after_failure()
+        return self._journal.request
+
+    def _begin(self) -> None:
+        state = self._journal.request.state
+        if state is _S.REQUESTED:
+            self._become(_S.VALIDATED, "the preflight found nothing")
+        if self._journal.request.state is _S.VALIDATED:
+            self._become(_S.PROVISIONING, "the first step may begin")
+        elif state in _BEGINS_WITH_REPAIR:
+            self._become(_S.REPAIRING, "asked to go on")
+
+    def _settle(self) -> Request:
+        """Everything has ended: each step says what it has made."""
+        if self._journal.request.state in (_S.PROVISIONING, _S.REPAIRING):
+            self._become(_S.CANCEL_PENDING, "cancelled")
+        self._become(_S.SETTLED, "nothing runs any more, and what was made is on record")
+        self._context.requests.forget_cancel(self._journal.request.id)
+        return self._journal.request
+
+    def _unverified(self) -> Sequence[str]:
+        """The steps whose objects were not all seen at their providers; each is an error from then on."""
+        if not self._context.blueprint.ready.inventory:
+            return ()
+        names = stack_steps(self._context.blueprint)
+        with ThreadPoolExecutor(self._context.blueprint.parallel) as pool:
+            return [name for name, why in zip(names, pool.map(self._verify, names), strict=True) if why]
+
+    def _verify(self, name: str) -> str:
+        try:
+            seen = self._context.stacks.verify(self._values.call(name))
+            why = seen.failure and f"whether its objects exist cannot be told: {seen.failure}"
+            if seen.missing:
+                why = f"its state has {', '.join(seen.missing[:3])}, which the provider does not have"
+        except TfguardError as error:
+            why = error.what
+        if why:
+            self._steps.note(name, StepStatus.ERROR, why, Activity.VERIFY)
+            self._steps.say(name, f"error: {why}")
+        return why
+
+    def _not_answering(self) -> Sequence[str]:
+        return ask_probes(self._context, self._journal, self._values, lambda: self._stopping.wanted)
+
+    def _after_failure(self) -> None:
+        """What each step says that becomes of it: kept for a time, compensated, or left as it is."""
+        blueprint, request = self._context.blueprint, self._journal.request
+        kept = [n for n, s in blueprint.steps.items() if s.failing is OnFailure.RETAIN and request.step(n).made]
+        for name in kept:
+            self._retain(name)
+        behind = stands_behind(blueprint)
+        for name in undone_by_compensation(blueprint, request):
+            if blueprint.steps[name].failing is not OnFailure.COMPENSATE:
+                continue
+            standing = [other for other in behind[name] if self._journal.request.step(other).made]
+            if standing:
+                self._steps.say(name, f"not compensated: {', '.join(sorted(standing))} needs it")
+            else:
+                self._steps.compensate(name)
+
+    def _retain(self, name: str) -> None:
+        step, config = self._context.blueprint.steps[name], self._context.config
+        time = min(step.retain_for or config.retention.default, config.retention.max)
+        owner = step.owner or self._journal.request.intent.owner
+        why = "kept, since the request failed: repair it, or dispose of it"
+        retain_step(self._journal, name, why, time, owner)
+        self._steps.say(name, f"retained until {self._context.clock.now() + time:%Y-%m-%d} for {owner or 'nobody'}")
+
+    def _become(self, state: RequestState, why: str, step: str | None = None) -> Request:
+        self._context.console.say(f"{state.value}: {why}")
+        return self._journal.write(lambda at, by: RequestEvent(at, by, why, state=state, step=step))

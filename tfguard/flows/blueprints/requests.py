@@ -1,0 +1,274 @@
+"""The requests of one blueprint, as the record store keeps them: one at a time, held by one tfguard at a time.
+
+head.json                        the request that is current, and the lease
+requests/<id>/request.json       written once, before
+requests/<id>/events.jsonl       each change of a state or a status; the request is their sum
+requests/<id>/cancel.json        somebody's wish that it stops
+requests/<id>/blueprint-<digest>.yaml   the blueprint's text, as it was applied
+archive/<id>.json                a request that is over, with all of these
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from threading import Lock
+
+from tfguard.errors import ConflictError, CorruptRecordError, OperationAliveError, TfguardError
+from tfguard.flows.heads import Heads
+from tfguard.flows.upkeep import Upkeep
+from tfguard.model.blueprint_request import Request, RequestEvent, RequestIntent, fold
+from tfguard.model.ids import new_operation_id
+from tfguard.model.lease import ProcessIdentity
+from tfguard.model.operation import JournalEntry
+from tfguard.ports import Clock, Console, Host, RecordStore
+from tfguard.schemas.blueprint_records import (
+    CANCEL,
+    PACKED,
+    REQUEST,
+    CancelWish,
+    PackedRequest,
+    decode_events,
+    encode_events,
+)
+
+_DIGEST = 12
+
+
+class Requests:
+    """Reads and writes the requests of one blueprint.
+
+    Every method raises `RecordError` when the place cannot be read or written, `CorruptRecordError` for a document that
+    is not what tfguard wrote.
+    """
+
+    def __init__(self, store: RecordStore, clock: Clock, host: Host, console: Console) -> None:
+        self._store = store
+        self._clock = clock
+        self._host = host
+        self._console = console
+        self._heads = Heads(store, clock, host, self._newest)
+        self._writing = Lock()
+
+    @property
+    def location(self) -> str:
+        """Where the requests are recorded."""
+        return self._store.location
+
+    @property
+    def clock(self) -> Clock:
+        """The time that events are dated with."""
+        return self._clock
+
+    @property
+    def actor(self) -> str:
+        """Who writes."""
+        return self._host.actor().signature
+
+    def check_writable(self) -> None:
+        """Raise `RecordError` when it can be told that a write would fail."""
+        self._store.check_writable()
+
+    def ids(self) -> Sequence[str]:
+        """The id of every request that was not packed away, oldest first."""
+        parts = [name.split("/") for name in self._store.names("requests")]
+        return tuple(sorted({part[1] for part in parts if len(part) > 2}))
+
+    def current(self) -> Request | None:
+        """The blueprint's newest request; None when there never was one."""
+        newest = self._heads.read()[0].current or self._newest()
+        return self.read(newest) if newest else None
+
+    def read(self, request_id: str) -> Request:
+        """One request, from the archive where it was packed away."""
+        intent, journal = self._store.read(_of(request_id, "request.json")), self._events(request_id)
+        where = f"{self.location}/{_of(request_id, 'request.json')}"
+        if intent is None:
+            packed = self._packed(request_id)
+            texts = {name: text.encode() for name, text in packed.documents.items()}
+            return _folded(texts.get("request.json", b""), texts.get("events.jsonl", b""), where)
+        return _folded(intent.data, journal, where)
+
+    def create(self, intent: RequestIntent, text: str) -> Request:
+        """Make a request durable: what was asked for, of which blueprint, and that it is the current one now.
+
+        Its lease must be held. Raises `ConflictError` when it is there already.
+        """
+        self.keep_blueprint(intent.request_id, text)
+        self._heads.begins()
+        self._store.create(_of(intent.request_id, "request.json"), REQUEST.encode(intent))
+        self._heads.change(lambda head, _: replace(head, current=intent.request_id))
+        return fold(intent, ())
+
+    @staticmethod
+    def digest(text: str) -> str:
+        """What tells one text of the blueprint from another."""
+        return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST]
+
+    def keep_blueprint(self, request_id: str, text: str) -> str:
+        """Keep the blueprint's text as it is applied; its digest."""
+        digest = self.digest(text)
+        with contextlib.suppress(ConflictError):
+            self._store.create(_of(request_id, f"blueprint-{digest}.yaml"), text.encode())
+        return digest
+
+    def kept_blueprint(self, request: Request) -> str | None:
+        """The blueprint's text as it was applied last; None where it is not there any more."""
+        blob = self._store.read(_of(request.id, f"blueprint-{request.blueprint_digest}.yaml"))
+        return blob.data.decode(errors="replace") if blob else None
+
+    def append(self, request_id: str, *events: RequestEvent) -> None:
+        """Add to a request's journal; it is durable when this returns."""
+        with self._writing:
+            self._store.append(_of(request_id, "events.jsonl"), encode_events(events))
+
+    def live(self) -> str | None:
+        """The id of the request that a tfguard is at work on now, if one is."""
+        return self._heads.live()
+
+    def new_id(self) -> str:
+        """An id for a request that begins now."""
+        return new_operation_id(self._clock.now())
+
+    @contextmanager
+    def holding(self, request_id: str) -> Iterator[None]:
+        """Hold the blueprint's lease: of two tfguards one alone goes on.
+
+        Raises `OperationAliveError` when another is at work, `RecordError` when nothing can be written.
+        """
+        self._heads.claim(request_id, None)
+        try:
+            with Upkeep(request_id, self, self._clock, self._console):
+                yield
+        finally:
+            try:
+                self._heads.release(request_id)
+            except TfguardError as error:
+                self._console.warn(f"{error.what}; the lease of this run ends by itself within a minute")
+
+    def renew(self, operation_id: str, engine: ProcessIdentity | None = None) -> bool:
+        """Say that the holder lives; False when somebody else has the lease by now."""
+        return self._heads.renew(operation_id, engine)
+
+    def journal(self, operation_id: str, entries: Sequence[JournalEntry]) -> None:
+        """Nothing: a request's events are written one by one, each before what it announces."""
+
+    def wish_to_cancel(self, request_id: str, reason: str, *, interrupt: bool) -> None:
+        """Let whoever is at work on a request know that it should stop. A second wish can only add the interrupt."""
+        name = _of(request_id, "cancel.json")
+        wish = CANCEL.encode(CancelWish(self._clock.now(), self.actor, reason, interrupt))
+        before = self._store.read(name)
+        if before is None or (interrupt and not CANCEL.decode(before.data, name).interrupt):
+            with contextlib.suppress(ConflictError):
+                self._store.replace(name, wish, before.version if before else None)
+
+    def cancel_wish(self, request_id: str) -> CancelWish | None:
+        """Somebody's wish that a request stops."""
+        name = _of(request_id, "cancel.json")
+        blob = self._store.read(name)
+        return CANCEL.decode(blob.data, f"{self.location}/{name}") if blob else None
+
+    def forget_cancel(self, request_id: str) -> None:
+        """Take the wish away: it was followed, and what comes next is somebody's own word."""
+        name = _of(request_id, "cancel.json")
+        if (blob := self._store.read(name)) is not None:
+            self._store.remove(name, blob.data)
+
+    def pack(self, request_id: str) -> None:
+        """Put a request that is over into one document of the archive, with all its evidence.
+
+        Nothing is removed before it is there. Raises `ConflictError` when something changes it at the same time.
+        """
+        names = [name for name in self._store.names(_of(request_id, "")[:-1]) if name]
+        held: dict[str, bytes] = {}
+        for name in names:
+            blob = self._store.read(name)
+            held[name] = blob.data if blob else self._store.read_journal(name)
+        short = {name.removeprefix(_of(request_id, "")): data.decode(errors="replace") for name, data in held.items()}
+        packed = PACKED.encode(PackedRequest(request_id, self._clock.now(), short))
+        with contextlib.suppress(ConflictError):
+            self._store.create(f"archive/{request_id}.json", packed)
+        # What says that the request exists goes last.
+        for name in sorted(held, key=lambda one: one.endswith("request.json")):
+            self._store.remove(name, held[name])
+
+    def packed_ids(self) -> Sequence[str]:
+        """The ids of the requests that were packed away, oldest first."""
+        names = self._store.names("archive")
+        return tuple(sorted(name.removeprefix("archive/").removesuffix(".json") for name in names))
+
+    def _packed(self, request_id: str) -> PackedRequest:
+        name = f"archive/{request_id}.json"
+        blob = self._store.read(name)
+        if blob is None:
+            raise CorruptRecordError(
+                f"the record {self.location}/{_of(request_id, 'request.json')} is missing",
+                "restore it; until then nothing is known of this request",
+            )
+        return PACKED.decode(blob.data, f"{self.location}/{name}")
+
+    def _events(self, request_id: str) -> bytes:
+        return self._store.read_journal(_of(request_id, "events.jsonl"))
+
+    def _newest(self) -> str | None:
+        ids = self.ids() or self.packed_ids()
+        return ids[-1] if ids else None
+
+
+class Journal:
+    """Writes the events of one request, and knows how it stands after each. Safe for several threads."""
+
+    def __init__(self, requests: Requests, request: Request) -> None:
+        self._requests = requests
+        self._request = request
+        self._events: list[RequestEvent] = []
+        self._lock = Lock()
+
+    @property
+    def request(self) -> Request:
+        """How the request stands now."""
+        with self._lock:
+            return self._request
+
+    def write(self, make: Callable[[datetime, str], RequestEvent]) -> Request:
+        """Write what `make` gives for this moment and this actor; how the request stands then.
+
+        Raises `RecordError` when it cannot be written: what the event announces must not be done then.
+        """
+        with self._lock:
+            event = make(self._requests.clock.now(), self._requests.actor)
+            after = self._request.after(event)
+            self._requests.append(self._request.id, event)
+            self._request = after
+            return after
+
+
+def refuse_if_alive(requests: Requests) -> None:
+    """Raise `OperationAliveError` when a tfguard is at work on the blueprint."""
+    if (live := requests.live()) is not None:
+        raise OperationAliveError(
+            f"request {live} is being worked on by another tfguard",
+            "wait for it, or stop it with `tfguard blueprint cancel FILE`",
+        )
+
+
+def absolute(file: Path) -> str:
+    """The blueprint's file as the record names it."""
+    return str(file.absolute())
+
+
+def _folded(intent: bytes, events: bytes, where: str) -> Request:
+    lines = decode_events(events, where.replace("request.json", "events.jsonl"))
+    try:
+        return fold(REQUEST.decode(intent, where), lines.items, lines.cut)
+    except ValueError as error:
+        raise CorruptRecordError(f"{where}: {error}", "keep it for inspection; look at the stacks themselves") from None
+
+
+def _of(request_id: str, name: str) -> str:
+    return f"requests/{request_id}/{name}"

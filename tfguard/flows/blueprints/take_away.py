@@ -1,0 +1,154 @@
+"""Take a request's work away, in reverse: what was confirmed gone is gone, what is kept stays, a child goes after its
+parent (rules 13, 14 and 16). Also its cancel, which is the first half of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from tfguard.errors import UsageError
+from tfguard.flows.blueprints.context import BlueprintContext, values_of
+from tfguard.flows.blueprints.graph import work_through
+from tfguard.flows.blueprints.keeping import retain_step
+from tfguard.flows.blueprints.requests import Journal
+from tfguard.flows.blueprints.steps import StepRunner
+from tfguard.flows.blueprints.stopping import Stopping
+from tfguard.model.blueprint import StepKind
+from tfguard.model.blueprint_request import Request, RequestEvent, RequestState
+from tfguard.model.operation import StepStatus
+from tfguard.reconcile.blueprint_steps import stands_behind
+
+_S = RequestState
+_GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
+
+
+@dataclass(frozen=True, slots=True)
+class TakeAwayOptions:
+    """`stateful`: also what holds data; `dispose`: also what is retained."""
+
+    reason: str
+    stateful: bool = False
+    dispose: bool = False
+
+
+def take_away(
+    context: BlueprintContext, options: TakeAwayOptions, approve: Callable[[Request], None]
+) -> Request | None:
+    """Destroy what the current request has made; how it stands then, None where there is none.
+
+    Raises `OperationAliveError` when another tfguard is at work, `UsageError` where the blueprint does not have a step
+    any more that made something, and what `approve` raises.
+    """
+    found = context.requests.current()
+    if found is None or found.terminal:
+        return found
+    with context.requests.holding(found.id):
+        request = context.requests.read(found.id)
+        _refuse_lost_steps(context, request)
+        approve(request)
+        journal = Journal(context.requests, request)
+        settle(context, journal, options.reason)
+        return _TakeAway(context, journal, options).run()
+
+
+def settle(context: BlueprintContext, journal: Journal, reason: str) -> Request:
+    """Cancel a request that nobody works on: nothing of it runs, and what it made is on record."""
+    steps = (_S.CANCEL_PENDING, _S.SETTLED)
+    if journal.request.state is _S.RETAINED_FOR_REVIEW:
+        return journal.request
+    for state in steps[1:] if journal.request.state is _S.CANCEL_PENDING else steps:
+        if journal.request.state is not _S.SETTLED:
+            journal.write(lambda at, by, state=state: RequestEvent(at, by, reason, state=state))  # type: ignore[misc]
+    context.requests.forget_cancel(journal.request.id)
+    return journal.request
+
+
+def take_stock(context: BlueprintContext, journal: Journal) -> None:
+    """Write down what each stack has now, where a step was not brought to an end."""
+    values = values_of(context, journal.request)
+    runner = StepRunner(context, journal, values, Stopping(context, journal))
+    for name, step in context.blueprint.steps.items():
+        record = journal.request.step(name)
+        if step.kind is StepKind.STACK and record.status is StepStatus.RUNNING:
+            look = context.stacks.look(values.place(name))
+            runner.note(name, StepStatus.ERROR, "it was cut short; looked up", record.activity, look)
+
+
+def keep(context: BlueprintContext, journal: Journal, time: timedelta, owner: str, reason: str) -> Request:
+    """Keep all that a settled or partly failed request has made, for a review."""
+    for name in context.blueprint.steps:
+        if journal.request.step(name).made:
+            retain_step(journal, name, reason, time, owner)
+    if journal.request.state is not _S.RETAINED_FOR_REVIEW:
+        journal.write(lambda at, by: RequestEvent(at, by, reason, state=_S.RETAINED_FOR_REVIEW))
+    return journal.request
+
+
+def _refuse_lost_steps(context: BlueprintContext, request: Request) -> None:
+    lost = [name for name, record in request.steps.items() if record.made and name not in context.blueprint.steps]
+    if lost:
+        raise UsageError(
+            f"request {request.id} has made {', '.join(lost)}, which the blueprint does not have any more",
+            f"use the blueprint as it was applied: {context.requests.location}/requests/{request.id}/"
+            f"blueprint-{request.blueprint_digest}.yaml",
+        )
+
+
+class _TakeAway:
+    """One `destroy`."""
+
+    def __init__(self, context: BlueprintContext, journal: Journal, options: TakeAwayOptions) -> None:
+        self._context = context
+        self._journal = journal
+        self._options = options
+        self._stopping = Stopping(context, journal)
+        values = values_of(context, journal.request)
+        self._steps = StepRunner(context, journal, values, self._stopping, takes_data=options.stateful)
+
+    def run(self) -> Request:
+        """Take away what may go; how the request stands then."""
+        blueprint = self._context.blueprint
+        gone = work_through(
+            stands_behind(blueprint),
+            self._one,
+            at_once=blueprint.parallel,
+            may_start=lambda: not self._stopping.wanted,
+        )
+        left = [name for name in blueprint.steps if name not in gone]
+        request = self._journal.request
+        if not left:
+            return self._become(_S.CLEANED, "everything is confirmed gone")
+        for name in left:
+            if request.step(name).made and (waits := self._waits(name, gone)):
+                self._steps.say(name, f"stays: {waits}")
+        kept = [name for name in left if request.step(name).status is StepStatus.RETAINED]
+        broken = [name for name in left if request.step(name).status in (StepStatus.ERROR, StepStatus.RUNNING)]
+        if kept and not broken and not self._stopping.wanted and request.state is _S.SETTLED:
+            return self._become(_S.RETAINED_FOR_REVIEW, f"{', '.join(kept)} is kept; all else that may go is gone")
+        return request
+
+    def _one(self, name: str) -> bool:
+        record = self._journal.request.step(name)
+        if record.status is StepStatus.RETAINED and not self._options.dispose:
+            until = f" until {record.until:%Y-%m-%d}" if record.until else ""
+            self._steps.say(name, f"stays: it is retained{until}; --dispose takes it away, too")
+            return False
+        return self._steps.take_away(name)
+
+    def _waits(self, name: str, gone: frozenset[str]) -> str:
+        behind = [other for other in stands_behind(self._context.blueprint)[name] if other not in gone]
+        return f"{', '.join(sorted(behind))} is not gone" if behind else ""
+
+    def _become(self, state: RequestState, why: str) -> Request:
+        self._context.console.say(f"{state.value}: {why}")
+        return self._journal.write(lambda at, by: RequestEvent(at, by, why, state=state))
+
+
+def standing(context: BlueprintContext, request: Request) -> Sequence[str]:
+    """The steps whose work is not confirmed gone, the first to go first."""
+    return tuple(
+        name
+        for name in reversed(context.blueprint.order())
+        if request.step(name).made and request.step(name).status not in _GONE
+    )
