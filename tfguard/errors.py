@@ -93,6 +93,10 @@ class ConflictError(TfguardError):
     exit_code: ClassVar[ExitCode] = ExitCode.ALIVE
 
 
+class PreflightError(TfguardError):
+    """A check before the first step of a blueprint failed; nothing was changed."""
+
+
 class OpenOperationError(TfguardError):
     """An operation that is not settled stands in the way."""
 

@@ -11,6 +11,7 @@ from tfguard.catalog.cross_checks import check_entry
 from tfguard.catalog.loader import load_catalog, read_catalog, read_state_only, read_types
 from tfguard.catalog.types import MadeByRule, PerParent, TagRule
 from tfguard.errors import ConfigError
+from tfguard.model.preflight import Quota
 
 GOOD = """
 cloud: aws
@@ -25,6 +26,7 @@ types:
     service: thing
     scope: regional
     create: CreateThing
+    quotas: [{service: thing, code: L-0123ABCD, only: {name: big}}, {service: thing, code: L-00000000}]
     keys: {name: Name, arn: "arn:{partition}:thing:{region}:{account}:{name}"}
     unique: [name]
     traits: {tags.Name: Path}
@@ -36,6 +38,9 @@ types:
     only: "Kind == 'thing'"
     gone: Gone
     soft_deleted: DeletedAt
+    gone_after: GoneAt
+    restore: [{operation: restore_thing, arguments: {Name: "{name}"}}]
+    importable: false
     folded: {name: case-dot}
     made_by:
       - {type: aws_box, attribute: name, parent_attribute: id, reason: made by its box}
@@ -68,6 +73,10 @@ def test_entry_is_read_whole() -> None:
     assert set(entry.makers) == {("aws_box", "id"), ("aws_bag", "id")}
     assert (entry.owner, entry.only) == ("OwnerId", "Kind == 'thing'")
     assert (entry.gone, entry.soft_deleted, entry.permissions) == ("Gone", "DeletedAt", ("thing:Look",))
+    assert (entry.gone_after, entry.importable) == ("GoneAt", False)
+    assert entry.quotas == (Quota("thing", "L-0123ABCD", {"name": "big"}), Quota("thing", "L-00000000"))
+    assert catalog.counted_by(Quota("thing", "L-0123ABCD")) == ((entry, entry.quotas[0]),)
+    assert [(call.operation, call.arguments) for call in entry.restore] == [("restore_thing", {"Name": "{name}"})]
     assert entry.made_by == (
         MadeByRule("aws_box", "{name}", "id", "made by its box"),
         MadeByRule("aws_bag", "Bag.Id", "id", "of its bag", when="Bag", certain=False, held=("of {name}",)),
@@ -91,9 +100,17 @@ def test_entry_is_read_whole() -> None:
         ("name_prefix: name", "name_prefix: nam", "aws_thing: prefixes.name_prefix: 'nam' is neither"),
         ("name, parent_attribute: id}", "box, parent_attribute: id}", "aws_thing: parent.attribute: 'box' is neither"),
         ('id: "{name}"\n    import', 'id: "{nam}"\n    import', "aws_thing: id: {nam} is not a key or trait"),
+        ("L-0123ABCD", "VPCs", "aws_thing: quotas[0].code: is no quota code"),
+        ("only: {name: big}", "only: {size: big}", "aws_thing: quotas[0].only: 'size' is neither a key nor a trait"),
+        ('    list: {operation: list_things, result: "Things[]", page_size: 10}\n', "",
+         "aws_thing: quotas: needs a `list`"),
         ("page_size: 10", "page_size: 0", "aws_thing: list.page_size: must be a whole number"),
         ("page_size: 10", "page: 10", "aws_thing: list.page: unknown key"),
-        (", tags: Tags}]", "}]", "aws_thing: details[0].operation: gives neither"),
+        (", tags: Tags}]", "}]", "aws_thing: details[0].operation: gives none of"),
+        ("    soft_deleted: DeletedAt\n", "", "aws_thing: restore: goes with `soft_deleted`"),
+        ('restore_thing, arguments: {Name: "{name}"}', 'restore_thing, arguments: {Name: "{nam}"}',
+         "aws_thing: restore[0].arguments: {nam} is not a key or trait"),
+        ('    delete: {operation: delete_thing, arguments: {Name: "{name}"}}\n', "", "aws_thing: delete: is missing"),
         ('{Name: "{name}"}, tags', '{Name: "{nam}"}, tags', "aws_thing: details[0].arguments: {nam} is not"),
         ("[{when: IsDefault, reason: default}]", "[{when: IsDefault}]", "aws_thing: ignore[0].reason: is missing"),
         ("[{when: IsDefault, reason: default}]", "{when: x}", "aws_thing: ignore: must be a list"),

@@ -29,3 +29,23 @@ def test_a_stack_without_an_operation_has_metrics_and_is_told_to_have_none(
     out, err = capfd.readouterr()
     assert "tfguard_gaps 1" in out
     assert "no operation is recorded" in err
+
+
+def test_blueprints_without_a_request_are_told_by_name_and_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "apiVersion: tfguard/v1\nkind: Blueprint\nname: web\nsteps: {a: {run: ['true']}}\n"
+    for name in ("one.yaml", "two.yaml"):
+        (tmp_path / name).write_text(text)
+    assert exit_code_of(["metrics", "--blueprint", "one.yaml", "--blueprint", "two.yaml"]) == 0
+    out, err = capfd.readouterr()
+    for name in ("one.yaml", "two.yaml"):
+        assert f'tfguard_blueprint_stuck{{blueprint="web",file="{name}"}} 0\n' in out
+    assert out.count("# TYPE tfguard_blueprint_stuck gauge") == 1
+    assert err.count("no request is recorded") == 2
+
+
+def test_blueprints_are_counted_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert exit_code_of(["metrics", "--blueprint", "one.yaml", "--state-file", "kept.json"]) == 1

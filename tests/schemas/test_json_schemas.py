@@ -11,15 +11,17 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError
-from values import VALUES
+from values import EVERY_DOCUMENT, VALUES
 
 from scripts.schema_files import FOLDER, differences, write
+from tfguard.errors import ConfigError
+from tfguard.schemas.blueprint_file import parse_blueprint
 from tfguard.schemas.document import Document
 from tfguard.schemas.published import file_name, schemas
-from tfguard.schemas.records import DOCUMENTS, HEAD, INTENT
+from tfguard.schemas.records import HEAD, INTENT
 
 DATA = Path(__file__).parent / "data"
-CASES = st.sampled_from(DOCUMENTS).flatmap(lambda document: st.tuples(st.just(document), VALUES[document]))
+CASES = st.sampled_from(EVERY_DOCUMENT).flatmap(lambda document: st.tuples(st.just(document), VALUES[document]))
 
 
 def validator(name: str) -> Draft202012Validator:
@@ -59,7 +61,7 @@ def test_every_schema_is_one_of_draft_2020_12(name: str) -> None:
     schema = VALIDATORS[name].schema
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    assert "additionalProperties" not in schema or name.startswith("config.")
+    assert "additionalProperties" not in schema or name.startswith(("config.", "blueprint-file."))
 
 
 @settings(max_examples=200)
@@ -144,3 +146,66 @@ def test_a_configuration_that_is_read_fits_its_schema(text: str) -> None:
 def test_a_configuration_that_is_refused_fits_no_schema(text: str) -> None:
     with pytest.raises(ValidationError):
         VALIDATORS["config.v1.schema.json"].validate(yaml.safe_load(text))
+
+
+def _blueprint(**changed: object) -> dict[str, object]:
+    steps = {
+        "db": {"stack": "stacks/db", "vars": {"size": 5, "name": "x", "open": True, "zones": ["a"]}, "stateful": True},
+        "fill": {
+            "run": ["./fill.sh"],
+            "needs": ["db"],
+            "owned_by": "db",
+            "timeout": "5m",
+            "compensate": {"run": ["./x"]},
+        },
+    }
+    probe = {"name": "page", "http": "https://x", "expect": 200, "within": "2m"}
+    inputs = {"size": {"type": "number", "default": 5}, "key": {"sensitive": True}}
+    whole = {
+        "name": "web",
+        "steps": steps,
+        "inputs": inputs,
+        "owner": None,
+        "parallel": 2,
+        "ready": {"probes": [probe]},
+    }
+    return {"apiVersion": "tfguard/v1", "kind": "Blueprint", **whole, **changed}
+
+
+def test_a_blueprint_that_is_read_fits_its_schema() -> None:
+    text = yaml.safe_dump(_blueprint())
+    parse_blueprint(text)
+    VALIDATORS["blueprint-file.v1.schema.json"].validate(yaml.safe_load(text))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"owners": "me"},
+        {"name": 12},
+        {"kind": "Stack"},
+        {"apiVersion": "tfguard/v2"},
+        {"parallel": "many"},
+        {"repair_within": "soon"},
+        {"steps": {"a": {"stack": "x", "need": ["b"]}}},
+        {"steps": {"a": {"stack": "x", "on_failure": "explode"}}},
+        {"steps": {"a": {"run": "./x.sh"}}},
+        {"steps": {"a": {"run": ["./x.sh"], "environment": {"PORT": 80}}}},
+        {"inputs": {"a": {"type": "list"}}},
+        {"inputs": {"a": {"sensitive": "very"}}},
+        {"ready": {"probes": [{"ping": "x"}]}},
+    ],
+)
+def test_a_blueprint_that_is_refused_for_its_form_fits_no_schema(changed: dict[str, object]) -> None:
+    text = yaml.safe_dump(_blueprint(**changed))
+    with pytest.raises(ConfigError):
+        parse_blueprint(text)
+    with pytest.raises(ValidationError):
+        VALIDATORS["blueprint-file.v1.schema.json"].validate(yaml.safe_load(text))
+
+
+def test_an_empty_file_is_no_blueprint() -> None:
+    with pytest.raises(ConfigError):
+        parse_blueprint("")
+    with pytest.raises(ValidationError):
+        VALIDATORS["blueprint-file.v1.schema.json"].validate(None)

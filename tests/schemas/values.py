@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tfguard.model.archive import ArchivedDocument, ArchiveEntry
+from tfguard.model.blueprint_request import BlueprintObject, RequestEvent, RequestIntent
 from tfguard.model.lease import Lease
 from tfguard.model.operation import (
     Head,
@@ -19,13 +20,15 @@ from tfguard.model.operation import (
     Result,
     Step,
 )
-from tfguard.schemas import records
+from tfguard.schemas import blueprint_records, records
 from tfguard.schemas.document import Document
 
 TIMES = st.datetimes(min_value=datetime(1970, 1, 1), timezones=st.just(UTC))
 # A time without a zone is read back as one of UTC, which is another value.
 st.register_type_strategy(datetime, TIMES)
 MAPPINGS = st.dictionaries(st.text(max_size=8), st.text(max_size=8), max_size=2)
+
+INPUTS = st.dictionaries(st.text(max_size=8), st.text(max_size=8) | st.integers() | st.booleans(), max_size=2)
 
 
 def _all_fields(kind: type, **known: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -48,7 +51,16 @@ _KNOWN: Mapping[Document[Any], st.SearchStrategy[Any]] = {
     records.OUTCOME: _all_fields(Result, ended_at=TIMES, steps=_few(STEPS)),
     records.JOURNAL: ENTRIES,
     records.ARCHIVE_ENTRY: _all_fields(ArchiveEntry, documents=_few(ARCHIVED)),
+    blueprint_records.REQUEST: _all_fields(RequestIntent, created_at=TIMES, inputs=INPUTS),
+    blueprint_records.EVENT: _all_fields(
+        RequestEvent,
+        at=TIMES,
+        until=st.none() | TIMES,
+        inputs=st.none() | INPUTS,
+        objects=st.none() | _few(_all_fields(BlueprintObject, desired=MAPPINGS, created_at=st.none() | TIMES)),
+    ),
 }
+EVERY_DOCUMENT = (*records.DOCUMENTS, *blueprint_records.BLUEPRINT_DOCUMENTS)
 VALUES = {
-    document: _KNOWN[document] if document in _KNOWN else _all_fields(document.kind) for document in records.DOCUMENTS
+    document: _KNOWN[document] if document in _KNOWN else _all_fields(document.kind) for document in EVERY_DOCUMENT
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from tfguard.catalog.types import ResourceType
+from tfguard.model.preflight import Quota
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,10 @@ class Catalog:
         )
         found = {entry.type: entry for entry in (*named, *otherwise) if entry is not None}
         return tuple(found.values())
+
+    def counted_by(self, quota: Quota) -> tuple[tuple[ResourceType, Quota], ...]:
+        """The entries whose objects count towards a limit, each with which of them do."""
+        return tuple((entry, own) for entry in self for own in entry.quotas if own.key == quota.key)
 
     def __iter__(self) -> Iterator[ResourceType]:
         """Every entry, in the order of the files."""

@@ -10,12 +10,12 @@ from tfguard.catalog.types import (
     JOINT,
     PLACEHOLDER,
     AlsoCall,
-    DeleteCall,
     DetailCall,
     EachCall,
     IgnoreRule,
     ListCall,
     MadeByRule,
+    ObjectCall,
     PageToken,
     ParentRule,
     PerParent,
@@ -23,6 +23,7 @@ from tfguard.catalog.types import (
     TagRule,
 )
 from tfguard.catalog.yaml_node import Node
+from tfguard.model.preflight import Quota
 
 T = TypeVar("T")
 
@@ -34,6 +35,7 @@ IN_ARGUMENTS = EVERYWHERE | {"id", "import_id", "name", "arn"}
 
 _SCOPES = ("regional", "global")
 _FOLDS = ("case", "dot", "case-dot")
+_QUOTA_CODE = re.compile(r"L-[0-9A-F]{8}")
 _OWNED_PATH = re.compile(r"\w+(\[\])?(\.\w+(\[\])?)*")
 
 
@@ -44,7 +46,8 @@ def resource_type(node: Node, name: str, cloud: str, ignore_tags: Mapping[str, T
         "arn_key",
         "placed_by", "traits", "prefixes", "handles", "id", "import_id", "import_as",
         "name", "arn", "created", "tags", "details", "only", "gone", "soft_deleted", "owner", "folded", "ignore",
-        "parent", "made_by", "owns", "permissions", "delete",
+        "gone_after", "restore", "parent", "made_by", "owns", "permissions", "delete", "importable",
+        "quotas",
     )  # fmt: skip
     keys, traits = node.texts_by_name("keys"), node.texts_by_name("traits")
     if not keys:
@@ -73,6 +76,8 @@ def resource_type(node: Node, name: str, cloud: str, ignore_tags: Mapping[str, T
         only=node.optional_text("only"),
         gone=node.optional_text("gone"),
         soft_deleted=node.optional_text("soft_deleted"),
+        gone_after=node.optional_text("gone_after"),
+        restore=tuple(_object_call(item) for item in node.each("restore")),
         owner=node.optional_text("owner"),
         folded={key: _one_of(node.at("folded"), key, _FOLDS) for key in node.at("folded").names()},
         ignore=tuple(_ignore_rule(item) for item in node.each("ignore")),
@@ -82,12 +87,14 @@ def resource_type(node: Node, name: str, cloud: str, ignore_tags: Mapping[str, T
         owns={owned: _owned_keys(node.at("owns").at(owned)) for owned in node.at("owns").names()},
         permissions=node.texts("permissions"),
         create=node.optional_text("create"),
-        delete=_optional(node, "delete", _delete_call),
+        delete=_optional(node, "delete", _object_call),
+        importable=node.flag("importable", default=True),
         stateful=node.flag("stateful"),
         hourly=node.flag("hourly"),
         container=node.flag("container"),
         leaves=node.texts("leaves"),
         cfn=node.optional_text("cfn"),
+        quotas=tuple(_quota(item) for item in node.each("quotas")),
     )
     _check_references(node, entry)
     return entry
@@ -132,18 +139,29 @@ def _each_call(node: Node) -> EachCall:
 
 
 def _detail_call(node: Node) -> DetailCall:
-    node.allow("operation", "arguments", "created", "tags")
+    node.allow("operation", "arguments", "created", "tags", "gone_after")
     call = DetailCall(
-        node.text("operation"), node.arguments("arguments"), node.optional_text("created"), node.optional_text("tags")
+        node.text("operation"),
+        node.arguments("arguments"),
+        node.optional_text("created"),
+        node.optional_text("tags"),
+        node.optional_text("gone_after"),
     )
-    if call.created is None and call.tags is None:
-        node.fail("operation", "gives neither `created` nor `tags`")
+    if call.created is None and call.tags is None and call.gone_after is None:
+        node.fail("operation", "gives none of `created`, `tags` and `gone_after`")
     return call
 
 
-def _delete_call(node: Node) -> DeleteCall:
+def _object_call(node: Node) -> ObjectCall:
     node.allow("operation", "arguments")
-    return DeleteCall(node.text("operation"), node.arguments("arguments"))
+    return ObjectCall(node.text("operation"), node.arguments("arguments"))
+
+
+def _quota(node: Node) -> Quota:
+    node.allow("service", "code", "only")
+    if not _QUOTA_CODE.fullmatch(node.text("code")):
+        node.fail("code", "is no quota code such as L-F678F1CE")
+    return Quota(node.text("service"), node.text("code"), node.texts_by_name("only"))
 
 
 def _ignore_rule(node: Node) -> IgnoreRule:
@@ -224,6 +242,16 @@ def _check_references(node: Node, entry: ResourceType) -> None:
             node.fail(f"prefixes.{prefix}", f"{target!r} is neither a key nor a trait")
     if entry.parent and entry.parent.attribute not in own:
         node.fail("parent.attribute", f"{entry.parent.attribute!r} is neither a key nor a trait")
+    if entry.quotas and entry.list is None:
+        node.fail("quotas", "needs a `list`: what cannot be listed cannot be counted")
+    for number, quota in enumerate(entry.quotas):
+        for name in quota.only:
+            if name not in own:
+                node.fail(f"quotas[{number}].only", f"{name!r} is neither a key nor a trait")
+    if bool(entry.soft_deleted) != bool(entry.restore):
+        node.fail("restore", "goes with `soft_deleted`: what waits for its end is brought back by calls")
+    if not entry.importable and entry.delete is None:
+        node.fail("delete", "is missing: what cannot be imported is deleted by its own call")
     parts_of_keys = {part.rstrip("?"): "" for name in entry.keys for part in name.split(JOINT)}
     _subset(node, "folded", tuple(entry.folded), {**entry.keys, **parts_of_keys})
     for name, value in entry.keys.items():
@@ -255,6 +283,8 @@ def _all_arguments(entry: ResourceType) -> Iterator[tuple[str, object]]:
         yield f"details[{number}].arguments", detail.arguments
     if entry.delete:
         yield "delete.arguments", entry.delete.arguments
+    for number, call in enumerate(entry.restore):
+        yield f"restore[{number}].arguments", call.arguments
 
 
 def _check_template(node: Node, key: str, value: object, known: frozenset[str], of_a_parent: bool = False) -> None:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from tfguard.model.preflight import Quota
+
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 """A name in a template."""
 
@@ -73,11 +75,13 @@ class DetailCall:
     arguments: Mapping[str, object]
     created: str | None = None
     tags: str | None = None
+    gone_after: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteCall:
-    """The call that deletes one object, in the gentlest form the service has. `arguments` are templates."""
+class ObjectCall:
+    """A call that changes one object: it deletes it, in the gentlest form the service has, or is a step of bringing it
+    back. `arguments` are templates."""
 
     operation: str
     arguments: Mapping[str, object]
@@ -155,7 +159,9 @@ class ResourceType:
     called as the calls are. `hourly` tells that it costs money by the hour, used or not. `handles` are values that only
     calls and ids need: no attributes, so that they are neither compared nor read from a state. A `container` has others
     made inside it, which stand in the way when it is deleted; `leaves` are types of which it makes objects by itself
-    that stay when it goes, and that their tags tell.
+    that stay when it goes, and that their tags tell. One that is `soft_deleted` comes back by the calls of `restore`,
+    one after the other, until the time `gone_after`. What is not `importable` no engine can import.
+    `quotas` are the limits that its objects count towards.
     """
 
     type: str
@@ -181,6 +187,8 @@ class ResourceType:
     only: str | None = None
     gone: str | None = None
     soft_deleted: str | None = None
+    gone_after: str | None = None
+    restore: tuple[ObjectCall, ...] = ()
     owner: str | None = None
     folded: Mapping[str, str] = field(default_factory=dict)
     ignore: tuple[IgnoreRule, ...] = ()
@@ -190,12 +198,14 @@ class ResourceType:
     owns: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     permissions: tuple[str, ...] = ()
     create: str | None = None
-    delete: DeleteCall | None = None
+    delete: ObjectCall | None = None
+    importable: bool = True
     stateful: bool = False
     hourly: bool = False
     container: bool = False
     leaves: tuple[str, ...] = ()
     cfn: str | None = None
+    quotas: tuple[Quota, ...] = ()
 
     @property
     def is_global(self) -> bool:

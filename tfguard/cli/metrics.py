@@ -2,37 +2,55 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import click
 
-from tfguard.cli.console import SystemClock
+from tfguard.cli.console import StderrConsole, SystemClock
 from tfguard.cli.interruptible import own_command
 from tfguard.cli.invocation import Invocation
 from tfguard.cli.options import format_option, print_document, state_option
 from tfguard.cli.wiring import stack_context
 from tfguard.engine.configuration import configuration_files
+from tfguard.engine.interrupts import SignalGate
 from tfguard.errors import UsageError
 from tfguard.flows.history import findings as findings_on_record
+from tfguard.model.blueprint_view import BlueprintCounts
 from tfguard.ports import Console
-from tfguard.report.metrics import prometheus_text, scan_samples, stack_samples
+from tfguard.report.metrics import blueprint_samples, prometheus_text, scan_samples, stack_samples
 from tfguard.schemas.metrics import metrics_document
 from tfguard.schemas.scan import load_kept
 
 
 @click.command("metrics")
 @click.option("--state-file", metavar="FILE", help="Tell of the scan whose findings `scan --state-file` kept there.")
+@click.option(
+    "--blueprint",
+    "blueprints",
+    multiple=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Tell of the request of this blueprint; can be given several times.",
+)
 @state_option()
 @format_option()
 @click.pass_obj
-def command(invocation: Invocation, state_file: str | None, state_path: str | None, form: str) -> None:
-    """Print counters in Prometheus's text form: of the last scan with --state-file, else of this stack's record.
+def command(
+    invocation: Invocation, state_file: str | None, blueprints: tuple[Path, ...], state_path: str | None, form: str
+) -> None:
+    """Print counters in Prometheus's text form: of the last scan with --state-file, of requests with --blueprint, else
+    of this stack's record.
 
     For node_exporter's textfile collector: write to a file beside the one that it reads, then rename it.
     """
+    if blueprints and (state_file or state_path):
+        raise UsageError("--blueprint is given with another thing to count", "run the command once for each")
     with own_command() as gate:
         now = SystemClock(gate).now()
-        if state_file is not None:
+        if blueprints:
+            samples = blueprint_samples([_counts(invocation, gate, file, now) for file in dict.fromkeys(blueprints)])
+        elif state_file is not None:
             samples = scan_samples(load_kept(Path(state_file)), now)
         else:
             context = stack_context(invocation, gate, state_path)
@@ -46,6 +64,23 @@ def command(invocation: Invocation, state_file: str | None, state_path: str | No
         print_document(metrics_document(samples))
     else:
         click.echo(prometheus_text(samples), nl=False)
+
+
+def _counts(invocation: Invocation, gate: SignalGate, file: Path, now: datetime) -> BlueprintCounts:
+    """What the record of a blueprint's request says; nothing is looked up, and nobody is asked."""
+    # What else is counted needs none of these, nor a YAML parser.
+    from tfguard.cli.blueprint_wiring import open_requests
+    from tfguard.reconcile.blueprint_counts import blueprint_counts
+    from tfguard.reconcile.blueprint_view import blueprint_view
+    from tfguard.schemas.blueprint_file import load_blueprint
+
+    blueprint = load_blueprint(invocation.directory / file).value
+    requests = open_requests(invocation, file, gate)
+    request = requests.current()
+    if request is None:
+        StderrConsole(gate).warn(f"no request is recorded at {requests.location}: the numbers are of nothing")
+    live = request is not None and requests.live() == request.id
+    return blueprint_counts(blueprint_view(blueprint, request, {}, now, file=str(file), live=live))
 
 
 def _nothing_recorded(location: str, invocation: Invocation, console: Console) -> None:

@@ -40,6 +40,22 @@ def declared_resources(directory: Path, engine: EngineInfo | None = None) -> fro
     return frozenset(found)
 
 
+def declared_outputs(directory: Path, engine: EngineInfo | None = None) -> frozenset[str] | None:
+    """The outputs that the root module declares; None where there is no configuration at all."""
+    found: set[str] = set()
+    files = list(configuration_files(directory, engine))
+    for path in files:
+        with suppress(OSError, ValueError, RecursionError):
+            content = path.read_text(errors="replace")
+            if path.suffix == ".json":
+                block = mapping(parse_json(content)).get("output")
+                found |= {name for one in (block if isinstance(block, list) else [block]) for name in mapping(one)}
+            else:
+                bare = re.sub(r"/\*.*?\*/", "", content, flags=re.DOTALL)
+                found |= set(re.findall(r'^[ \t]*output[ \t]+"?([\w-]+)"?[ \t]*\{', bare, re.MULTILINE))
+    return frozenset(found) if files else None
+
+
 def _in_hcl(content: str) -> set[str]:
     bare = re.sub(r"/\*.*?\*/", "", content, flags=re.DOTALL)
     named = re.findall(r'^[ \t]*resource[ \t]+"?([\w-]+)"?[ \t]+"?([\w-]+)"?[ \t]*\{', bare, re.MULTILINE)

@@ -31,7 +31,7 @@ def warn_of_expiry(context: StackContext, plan: Plan) -> None:
     ends = context.credentials.expiries(tuple(plan.providers.values()))
     if not ends:
         return
-    longest = _longest_run(context.records)
+    longest = longest_run(context.records)
     needed = _WITHOUT_HISTORY if longest is None else longest + max(_LEAST_MARGIN, longest / 2)
     for expiry in ends:
         left = expiry.at - now
@@ -49,7 +49,7 @@ def warn_of_expiry(context: StackContext, plan: Plan) -> None:
             return
 
 
-def _longest_run(records: Records) -> timedelta | None:
+def longest_run(records: Records) -> timedelta | None:
     """The longest of the last runs; None where none is known."""
     found: list[timedelta] = []
     try:

@@ -198,7 +198,8 @@ class BlueprintStep:
     """One step: a `stack` to apply (a folder), a command to `run`, or a `probe` that has to pass.
 
     All paths count from the blueprint's folder. `needs` come before it. `owned_by` is a step whose removal takes this
-    one's work along. `check` ends with 0 where the command's work is done already, with 1 where it is not.
+    one's work along. `check` ends with 0 where the command's work is done already, with 1 where it is not. `stateful`
+    says whether its objects hold data; None: what their types are known for.
     """
 
     stack: str | None = None
@@ -213,7 +214,7 @@ class BlueprintStep:
     timeout: timedelta | None = None
     check: tuple[str, ...] = ()
     idempotent: bool = False
-    stateful: bool = False
+    stateful: bool | None = None
     owned_by: str | None = None
     owner: str | None = None
     cost_owner: str | None = None

@@ -117,9 +117,11 @@ def stands_behind(blueprint: Blueprint) -> Mapping[str, Collection[str]]:
 
 
 def holds_data(step: BlueprintStep, record: StepRecord, seen: Iterable[BlueprintObject]) -> bool:
-    """Whether a step is said to hold data, or one of its objects is known to, by the request's record or by the
-    stack's own."""
-    return step.stateful or any(found.stateful for found in (*record.standing, *seen))
+    """Whether a step holds data: as it is said in the blueprint, else as one of its objects is known to, by the
+    request's record or by the stack's own."""
+    if step.stateful is not None:
+        return step.stateful
+    return any(found.stateful for found in (*record.standing, *seen))
 
 
 def undone_by_compensation(blueprint: Blueprint, request: Request) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Counters of a scan or of a stack's record, as Prometheus text (exposition format 0.0.4) or as values. Pure."""
+"""Counters of a scan, a stack's record or a blueprint's request: Prometheus text (format 0.0.4), or values. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from tfguard.model.blueprint_request import RequestState
+from tfguard.model.blueprint_view import BlueprintCounts
 from tfguard.model.finding import Finding, Verdict
+from tfguard.model.operation import StepStatus
 from tfguard.model.since import KeptFinding, KeptScan
 
 
@@ -31,6 +34,16 @@ _HELP: Mapping[str, str] = {
     "tfguard_states_read": "States that the last scan read.",
     "tfguard_types_listed": "Resource types that the last scan listed.",
     "tfguard_open_operations": "Operations of the stack that are not settled.",
+    "tfguard_blueprint_state": "1 for the state that the blueprint's request is in.",
+    "tfguard_blueprint_state_age_seconds": "Since the request came into its state.",
+    "tfguard_blueprint_stuck": "1 when the request is under way, and no tfguard is at work on it.",
+    "tfguard_blueprint_stuck_age_seconds": "Since the last sign of life of a request that is stuck.",
+    "tfguard_blueprint_duplicate_ids": "Ids of two steps or addresses, and addresses or identities with several ids.",
+    "tfguard_blueprint_partial_failure_overdue": "1 when a partial failure was not repaired within its window.",
+    "tfguard_blueprint_retained_overdue": "Steps that are kept beyond their date.",
+    "tfguard_blueprint_overdue_age_seconds": "Since the window of the partial failure, or the first date, passed.",
+    "tfguard_blueprint_ready_probes_failing": "Probes of a Ready request whose last look failed.",
+    "tfguard_blueprint_steps": "Steps of the request, by status.",
 }
 # The others were decided about (`retained`), or left out by a rule.
 _WAITING = (Verdict.ORPHANED, Verdict.DUPLICATED, Verdict.UNMANAGED, Verdict.UNKNOWN, Verdict.MISSING)
@@ -67,6 +80,36 @@ def stack_samples(
             "tfguard_oldest_finding_age_seconds",
             (now - min(open_operations)).total_seconds() if waiting and open_operations else 0,
             {},
+        ),
+    ]
+
+
+def blueprint_samples(counts: Iterable[BlueprintCounts]) -> list[Sample]:
+    """What an alert asks of each blueprint; one without a request has no state, and zeros."""
+    return [sample for one in counts for sample in _of_blueprint(one)]
+
+
+def _of_blueprint(one: BlueprintCounts) -> list[Sample]:
+    which = {"blueprint": one.blueprint, "file": one.file}
+    values: Mapping[str, float] = {
+        "state_age_seconds": one.state_age,
+        "stuck": one.stuck,
+        "stuck_age_seconds": one.stuck_age,
+        "duplicate_ids": one.duplicates,
+        "partial_failure_overdue": one.partial_failure_overdue,
+        "retained_overdue": one.retained_overdue,
+        "overdue_age_seconds": one.overdue_age,
+        "ready_probes_failing": one.ready_probes_failing,
+    }
+    return [
+        *(
+            Sample("tfguard_blueprint_state", int(one.state is state), {**which, "state": state.value})
+            for state in RequestState
+        ),
+        *(Sample(f"tfguard_blueprint_{name}", float(value), which) for name, value in values.items()),
+        *(
+            Sample("tfguard_blueprint_steps", one.steps.get(status, 0), {**which, "status": status.value})
+            for status in StepStatus
         ),
     ]
 

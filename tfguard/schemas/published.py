@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from tfguard.model.blueprint import API_VERSION, KIND, Blueprint
 from tfguard.model.config import Config
-from tfguard.schemas import catalog, findings, history, metrics, operation, retained
+from tfguard.schemas import blueprint, catalog, findings, history, metrics, operation, recovery, retained
+from tfguard.schemas.blueprint_records import BLUEPRINT_DOCUMENTS
+from tfguard.schemas.document import as_object
 from tfguard.schemas.json_schema import Json, Shape, authored_schema, document_schema
 from tfguard.schemas.records import DOCUMENTS
 
-_OPERATIONS: Shape = {"operations": [{"schema": str, **operation.SHAPE}]}
-
 # Name and version, what it holds, what it is.
 _PRINTED: tuple[tuple[str, Shape, str], ...] = (
-    (operation.SCHEMA, operation.SHAPE, "`status --format json`: one operation."),
+    (operation.SCHEMA, operation.STATUS_SHAPE, "`status --format json`: one operation."),
     (
         findings.SCHEMA,
         findings.SHAPE,
@@ -23,6 +24,12 @@ _PRINTED: tuple[tuple[str, Shape, str], ...] = (
         "without spaces.",
     ),
     (retained.SCHEMA, retained.SHAPE, "`orphans list --retained --format json`: what is kept, and until when."),
+    (
+        blueprint.SCHEMA,
+        blueprint.SHAPE,
+        "`blueprint plan|apply|resume|status|cancel|destroy --format json`: a blueprint's request, its steps, what "
+        "they made, and what can be done next.",
+    ),
     (metrics.SCHEMA, metrics.SHAPE, "`metrics --format json`: counters."),
     (catalog.SCHEMA, catalog.SHAPE, "`catalog list|show --format json`: resource types, and what is known of them."),
     (history.HISTORY, history.HISTORY_SHAPE, "`history --format json`: operations, newest first."),
@@ -32,7 +39,11 @@ _PRINTED: tuple[tuple[str, Shape, str], ...] = (
         history.ARCHIVE_CHECK_SHAPE,
         "`archive --verify --format json`: whether the archive is as it was written.",
     ),
-    ("tfguard.recovery/v1", _OPERATIONS, "`recover --format json`: the operations that were open, as they stand now."),
+    (
+        recovery.SCHEMA,
+        recovery.SHAPE,
+        "`recover --format json`: the operations that were open, as they stand now, and the deletions that had no end.",
+    ),
     (
         "tfguard.doctor/v1",
         {"checks": [{"name": str, "ok": bool, "detail": str}]},
@@ -45,12 +56,14 @@ _PRINTED: tuple[tuple[str, Shape, str], ...] = (
     ),
 )
 _CONFIG = "`tfguard.yaml`, as a YAML reader gives it. Every key is optional."
+_BLUEPRINT = "The file of a blueprint, as a YAML reader gives it: what one request makes, step by step."
 
 
 def schemas() -> Mapping[str, Json]:
-    """Every schema by the name of its file. A document of the record is here as soon as it is in `DOCUMENTS`."""
+    """Every schema by the name of its file. A document of a record is here as soon as it is in `DOCUMENTS` or
+    `BLUEPRINT_DOCUMENTS`."""
     found: dict[str, Json] = {}
-    for document in DOCUMENTS:
+    for document in (*DOCUMENTS, *BLUEPRINT_DOCUMENTS):
         name = file_name(document.name, document.version)
         found[name] = document_schema(
             document.name, document.version, document.kind, short=document.short, summed=document.summed
@@ -59,7 +72,19 @@ def schemas() -> Mapping[str, Json]:
         schema_name, _, version = told.partition("/v")
         found[file_name(schema_name, int(version))] = document_schema(schema_name, int(version), shape, about)
     found[file_name("tfguard.config", 1)] = authored_schema("tfguard.config", 1, Config, _CONFIG)
+    found[file_name("tfguard.blueprint-file", 1)] = _blueprint_file()
     return found
+
+
+def _blueprint_file() -> Json:
+    """With the two words that every such file says, which an editor can then write."""
+    schema = authored_schema("tfguard.blueprint-file", 1, Blueprint, _BLUEPRINT, typed=True)
+    schema["properties"] = {
+        **as_object(schema["properties"]),
+        "apiVersion": {"const": API_VERSION},
+        "kind": {"const": KIND},
+    }
+    return schema
 
 
 def file_name(name: str, version: int) -> str:

@@ -241,7 +241,7 @@ class Desk:
         )
 
     def provide(self, told: Mapping[str, Told] | None = None, **inputs: object) -> Request:
-        return provide(self.context, ProvideOptions(inputs, told or {}), lambda _: None, lambda _: None)
+        return provide(self.context, ProvideOptions(inputs, told or {}), lambda _: (), lambda _: None)
 
     def destroy(self, *, stateful: bool = False, dispose: bool = False) -> Request | None:
         return take_away(self.context, TakeAwayOptions("over", stateful, dispose), lambda _: None)

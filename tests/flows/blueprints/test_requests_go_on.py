@@ -44,6 +44,15 @@ steps:
 """
 )
 
+COMPENSATED = (
+    HEAD
+    + """
+steps:
+  a: {{stack: a, {said}compensate: {{destroy: true}}}}
+  b: {{stack: b, needs: [a], compensate: {{destroy: true}}}}
+"""
+)
+
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
@@ -193,13 +202,21 @@ steps:
 
 
 def test_data_is_never_deleted_as_a_compensation_also_where_only_the_object_tells(tmp_path: Path) -> None:
-    text = HEAD + "steps:\n  a: {stack: a, compensate: {destroy: true}}\n  b: {stack: b, needs: [a]}\n"
-    desk = Desk(tmp_path, text)
+    desk = Desk(tmp_path, COMPENSATED.format(said=""))
     desk.world.stacks["a"] = StandInStack(stateful=True)
     desk.world.faults["b"] = ["refused"]
     desk.provide()
     assert desk.world.stacks["a"].exists == 1
     assert desk.statuses()["a"] == "ok"
+
+
+def test_a_step_that_is_said_to_hold_no_data_is_deleted_whatever_its_objects_are(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, COMPENSATED.format(said="stateful: false, "))
+    desk.world.stacks["a"] = StandInStack(stateful=True)
+    desk.world.faults["b"] = ["refused"]
+    desk.provide()
+    assert desk.world.stacks["a"].exists == 0
+    assert desk.statuses()["a"] == "destroyed"
 
 
 def test_a_command_that_may_have_worked_is_not_run_again_without_a_word(hosts: Desk) -> None:

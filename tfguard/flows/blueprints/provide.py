@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tfguard.errors import OpenOperationError, TfguardError, UsageError
@@ -13,6 +13,7 @@ from tfguard.flows.blueprints.asking import ask_probes
 from tfguard.flows.blueprints.context import BlueprintContext, Values, stack_steps, values_of
 from tfguard.flows.blueprints.graph import work_through
 from tfguard.flows.blueprints.keeping import retain_step
+from tfguard.flows.blueprints.preflight import skipped_checks
 from tfguard.flows.blueprints.requests import Journal, absolute
 from tfguard.flows.blueprints.steps import StepRunner
 from tfguard.flows.blueprints.stopping import Stopping
@@ -20,6 +21,7 @@ from tfguard.model.blueprint import OnFailure
 from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import Activity, Request, RequestEvent, RequestIntent, RequestState, fold
 from tfguard.model.operation import StepStatus
+from tfguard.model.preflight import CheckResult
 from tfguard.reconcile.blueprint_steps import stands_behind, undone_by_compensation
 
 _S = RequestState
@@ -38,15 +40,15 @@ class ProvideOptions:
 def provide(
     context: BlueprintContext,
     options: ProvideOptions,
-    preflight: Callable[[Request], None],
+    preflight: Callable[[Request], Sequence[CheckResult]],
     approve: Callable[[Request], None],
 ) -> Request:
     """Make a new request, or go on with the one that stands, and bring it to its end; how it stands then.
 
-    `preflight` looks before the first step and raises what it finds; `approve` asks the user, and raises when the
-    answer is no. Before both nothing is written for a new request. Raises `OperationAliveError` when another tfguard is
-    at work, `OpenOperationError` for a request that has to be cleaned up first, `RecordError` when it cannot be
-    written.
+    `preflight` looks before the first step, at the request with its new inputs, and raises what it finds; `approve`
+    asks the user, and raises when the answer is no. Before both nothing is written for a new request. Raises
+    `OperationAliveError` when another tfguard is at work, `OpenOperationError` for a request that has to be cleaned up
+    first, `RecordError` when it cannot be written.
     """
     found = context.requests.current()
     if found is not None and found.state in (_S.CANCEL_PENDING, _S.SETTLED):
@@ -60,14 +62,16 @@ def provide(
     with context.requests.holding(request_id):
         request = context.requests.read(standing.id) if standing else draft(context, request_id, options)
         changed = _inputs(context, request, options) if standing else None
-        preflight(request)
-        approve(request)
+        upcoming = _with_changes(context, request, changed)
+        checks = preflight(upcoming)
+        approve(upcoming)
         if standing is None:
             if found is not None:
                 pack_over(context, found)
             request = context.requests.create(request.intent, context.text)
         journal = Journal(context.requests, request)
         _note_changes(context, journal, changed)
+        _note_skipped(journal, skipped_checks(checks))
         return _Provision(context, journal, options.told).run()
 
 
@@ -99,6 +103,23 @@ def draft(context: BlueprintContext, request_id: str, options: ProvideOptions) -
 
 def _inputs(context: BlueprintContext, request: Request, options: ProvideOptions) -> Mapping[str, object]:
     return read_inputs(context, options.inputs, request.inputs)
+
+
+def _with_changes(context: BlueprintContext, request: Request, inputs: Mapping[str, object] | None) -> Request:
+    """The request as it will be worked on; nothing is written."""
+    inputs = request.inputs if inputs is None else inputs
+    if inputs == request.inputs and context.requests.digest(context.text) == request.blueprint_digest:
+        return request
+    return replace(request, inputs=inputs, changed_at=context.clock.now())
+
+
+def _note_skipped(journal: Journal, skipped: Mapping[str, str]) -> None:
+    """Write down which checks were left out, and why; also that none is any more."""
+    if skipped == journal.request.skipped:
+        return
+    why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
+    told = f"skipped of the preflight: {why}" if why else "no check of the preflight is skipped any more"
+    journal.write(lambda at, by: RequestEvent(at, by, told, skipped=skipped))
 
 
 def _note_changes(context: BlueprintContext, journal: Journal, inputs: Mapping[str, object] | None) -> None:
@@ -189,7 +210,9 @@ class _Provision:
     def _begin(self) -> None:
         state = self._journal.request.state
         if state is _S.REQUESTED:
-            self._become(_S.VALIDATED, "the preflight found nothing")
+            skipped = ", ".join(self._journal.request.skipped)
+            but = f"; skipped: {skipped}" if skipped else ""
+            self._become(_S.VALIDATED, f"the preflight found nothing in the way{but}")
         if self._journal.request.state is _S.VALIDATED:
             self._become(_S.PROVISIONING, "the first step may begin")
         elif state in _BEGINS_WITH_REPAIR:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from tfguard.blueprint_ports import CallEnd, StackCall, StackLook
+from tfguard.blueprint_ports import CallEnd, StackCall, StackLook, StackPlace
 from tfguard.errors import RecordError, TfguardError
 from tfguard.flows.blueprints.asking import ask_until
 from tfguard.flows.blueprints.context import BlueprintContext, Values
@@ -78,6 +78,8 @@ class StepRunner:
 
     def _provide_stack(self, name: str) -> bool:
         place, last = self.values.place(name), ""
+        if not self._initialised(name, place, Activity.APPLY):
+            return False
         for _ in range(_LOOKS):
             look = self.context.stacks.look(place)
             decision = decide_stack(self._record(name), look, self.journal.request)
@@ -98,6 +100,10 @@ class StepRunner:
                 case _ if not self._settle(name, look, decision):
                     return False
         return self._failed(name, "what is open on its stack does not settle", Activity.RECOVER)
+
+    def _initialised(self, name: str, place: StackPlace, activity: Activity) -> bool:
+        end = self.context.stacks.initialise(place, name)
+        return not end.exit_code or self._failed(name, f"init ended with {end.exit_code}", activity, end=end)
 
     def _apply(self, name: str) -> bool:
         call = self.values.call(name)
@@ -260,6 +266,8 @@ class StepRunner:
 
     def _destroy_stack(self, name: str, activity: Activity) -> bool:
         place = self.values.place(name)
+        if not self._initialised(name, place, activity):
+            return False
         for _ in range(_LOOKS):
             look, record = self.context.stacks.look(place), self._record(name)
             if look.failure:

@@ -1,0 +1,143 @@
+"""What the owner of a blueprint's request sees, and the next commands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from blueprint_scene import (
+    BEGUN,
+    BLUEPRINT,
+    FAILED,
+    IDENTITY,
+    NOW,
+    READY,
+    S,
+    St,
+    commands,
+    event,
+    step,
+    view,
+)
+
+from tfguard.model.blueprint_decision import Decision, DecisionKind
+
+
+def test_what_was_not_attempted_is_pending_and_says_behind_what() -> None:
+    seen = view(FAILED)
+    assert [(one.id, one.status.value) for one in seen.steps] == [
+        ("identity", "ok"),
+        ("database", "retained"),
+        ("migrate", "error"),
+        ("binding", "pending"),
+        ("smoke", "pending"),
+    ]
+    assert (step(seen, "migrate").blocked_by, step(seen, "database").blocked_by) == ((), ())
+    assert (step(seen, "binding").blocked_by, step(seen, "binding").held_up_by) == (("migrate",), ("migrate",))
+    assert (step(seen, "smoke").blocked_by, step(seen, "smoke").held_up_by) == (("binding",), ("migrate",))
+    assert step(seen, "smoke").reason == "waits for binding"
+
+
+def test_a_retained_object_says_until_when_for_whom_and_who_pays() -> None:
+    (found,) = step(view(FAILED), "database").objects
+    assert (found.disposition, found.owner, found.cost_owner) == ("retain", "dba", "cc-7")
+    assert found.until == NOW + timedelta(days=13)
+    (role,) = step(view(FAILED), "identity").objects
+    assert (role.disposition, role.owner, role.cost_owner) == (None, "audit-team", "cc-1042")
+
+
+def test_a_partial_failure_offers_repair_disposal_and_a_review() -> None:
+    asks = Decision(DecisionKind.INSPECT, "it was begun", asks="find out")
+    assert commands(view(FAILED, decisions={"migrate": asks})) == [
+        "resume audit.yaml --done migrate --reason TEXT",
+        "resume audit.yaml --again migrate --reason TEXT",
+        "resume audit.yaml",
+        "destroy audit.yaml",
+        "destroy audit.yaml --dispose --stateful",
+        "cancel audit.yaml --retain",
+    ]
+
+
+def test_a_stack_that_a_person_has_to_settle_is_named_with_its_folder() -> None:
+    unsettled = Decision(DecisionKind.INSPECT, "operation 1 is not settled")
+    actions = view(FAILED, decisions={"database": unsettled}, folder="live").next_actions
+    assert actions[0].command == "tfguard '-chdir=live/stacks/the db' status"
+
+
+@pytest.mark.parametrize(
+    ("events", "live", "expected"),
+    [
+        (None, False, ["apply audit.yaml"]),
+        (BEGUN, True, ["cancel audit.yaml"]),
+        (BEGUN, False, ["resume audit.yaml", "destroy audit.yaml", "cancel audit.yaml"]),
+        ([*BEGUN, event(9, state=S.CANCEL_PENDING)], True, ["cancel audit.yaml --interrupt"]),
+        ([*BEGUN, event(9, state=S.CANCEL_PENDING)], False, ["cancel audit.yaml", "destroy audit.yaml"]),
+        (
+            [*BEGUN, *IDENTITY, event(9, state=S.CANCEL_PENDING), event(8, state=S.SETTLED)],
+            False,
+            ["destroy audit.yaml", "cancel audit.yaml --retain"],
+        ),
+        (
+            [*BEGUN, event(9, state=S.CANCEL_PENDING), event(8, state=S.SETTLED), event(7, state=S.CLEANED)],
+            False,
+            ["apply audit.yaml"],
+        ),
+        (
+            [*FAILED, event(9, state=S.RETAINED_FOR_REVIEW)],
+            False,
+            ["resume audit.yaml", "destroy audit.yaml", "destroy audit.yaml --dispose --stateful"],
+        ),
+        (
+            READY,
+            False,
+            ["status audit.yaml --probe", "destroy audit.yaml", "destroy audit.yaml --stateful"],
+        ),
+    ],
+)
+def test_each_state_has_its_next_commands(events: list[object] | None, live: bool, expected: list[str]) -> None:
+    assert commands(view(events, live=live)) == expected  # type: ignore[arg-type]
+
+
+def test_a_ready_whose_probe_fails_is_not_ready_now() -> None:
+    assert view(READY).ready_now
+    seen = view([*READY, event(5, "refused", probe="app-connection", status=St.ERROR)])
+    assert (seen.state, seen.ready_now, seen.failing_probes) == (S.READY, False, ("app-connection",))
+    assert seen.notes == ("it was Ready, and is not now: probe app-connection failed when last asked",)
+    assert "resume audit.yaml" in commands(seen)
+
+
+def test_a_request_under_way_without_a_tfguard_is_stuck_and_what_ran_is_not_known() -> None:
+    running = [*BEGUN, IDENTITY[0]]
+    seen = view(running)
+    assert (seen.stuck, step(seen, "identity").interrupted) == (True, True)
+    assert seen.moved_at == IDENTITY[0].at
+    alive = view(running, live=True)
+    assert (alive.stuck, step(alive, "identity").interrupted, alive.notes) == (False, False, ())
+
+
+def test_a_repair_that_fails_again_does_not_begin_a_new_window() -> None:
+    again = [*FAILED, event(60, state=S.REPAIRING), event(50, "again", state=S.PARTIAL_FAILURE)]
+    assert not view(again).overdue
+    late = view(again, NOW + timedelta(hours=21, minutes=41))
+    assert late.overdue and late.failing_since == FAILED[-2].at
+    assert "was to be repaired within 1d" in late.notes[0]
+
+
+def test_what_is_kept_beyond_its_date_is_overdue() -> None:
+    seen = view([*FAILED, event(9, state=S.RETAINED_FOR_REVIEW)], NOW + timedelta(days=14))
+    assert seen.overdue and step(seen, "database").overdue
+    assert seen.notes == ("step database kept beyond the date: repair it, or dispose of it",)
+
+
+def test_a_step_that_left_the_blueprint_and_was_made_is_still_told() -> None:
+    smaller = replace(BLUEPRINT, steps={"identity": BLUEPRINT.steps["identity"]})
+    seen = view(FAILED, blueprint=smaller)
+    assert [(one.id, one.kind) for one in seen.steps if one.kind is None] == [("database", None), ("migrate", None)]
+    assert "not in the blueprint any more" in seen.notes[0]
+
+
+def test_before_anything_is_on_record_every_step_is_pending() -> None:
+    seen = view(None, owner="somebody")
+    assert {one.status for one in seen.steps} == {St.PENDING}
+    assert (seen.state, seen.owner, seen.stuck) == (None, "audit-team", False)

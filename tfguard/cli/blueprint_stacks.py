@@ -1,0 +1,293 @@
+"""The stacks of a blueprint: each is changed by a tfguard of its own, as a pipeline would call it; here it is looked
+at."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import RLock
+
+from tfguard.blueprint_ports import (
+    CallEnd,
+    Output,
+    StackCall,
+    StackFacts,
+    StackLook,
+    StackPlace,
+    Verified,
+)
+from tfguard.catalog.catalog import Catalog
+from tfguard.catalog.loader import load_catalog
+from tfguard.cli.invocation import Invocation
+from tfguard.cli.wiring import stack_context
+from tfguard.engine.backend import data_directory, locate_state
+from tfguard.engine.commands import Calls, private_folder
+from tfguard.engine.configuration import declared_outputs
+from tfguard.engine.documents import mapping, parse_json
+from tfguard.engine.interrupts import SignalGate
+from tfguard.engine.queries import captured
+from tfguard.errors import EmptyStateError, InputError, NotInitialisedError, TfguardError
+from tfguard.flows.context import StackContext
+from tfguard.flows.history import current_operation, findings
+from tfguard.model.blueprint_request import BlueprintObject
+from tfguard.model.finding import Finding, Verdict
+from tfguard.model.operation import Operation, Step
+from tfguard.model.plan import Action, Plan
+from tfguard.model.state import StateInstance, StateSnapshot
+
+_WORKSPACE = "TF_WORKSPACE"
+_VARIABLE = "TF_VAR_"
+_APPROVED = ("-auto-approve", "-input=false", "-no-color")
+_ADOPTABLE = (Verdict.ORPHANED,)
+
+_querying = RLock()
+"""Captured queries take the environment of this process: one stack's at a time (see `tfguard.engine.queries`)."""
+
+
+@dataclass(slots=True)
+class GuardedStacks:
+    """Runs `tfguard` for each stack, and reads each stack's record and state.
+
+    `before` are tfguard's own options, such as `--engine`, which are handed on; `environ` is what every call starts
+    from.
+    """
+
+    invocation: Invocation
+    gate: SignalGate
+    calls: Calls
+    environ: Mapping[str, str]
+    _initialising: dict[Path, RLock] = field(default_factory=dict)
+
+    def facts(self, place: StackPlace) -> StackFacts:
+        """What its configuration tells. Raises `ConfigError` or `InputError` for a folder that holds no stack."""
+        outputs = declared_outputs(place.directory)
+        if not place.directory.is_dir():
+            raise InputError(f"there is no folder {place.directory}", "correct `stack:`")
+        if outputs is None:
+            raise InputError(f"{place.directory} holds no configuration", "correct `stack:`")
+        with self._as(StackCall(place)):
+            try:
+                stack = locate_state(place.directory, os.environ).stack
+                location = f"{stack.backend} {stack.location} {stack.workspace}"
+            except NotInitialisedError:
+                location = f"{place.directory.resolve()} {place.workspace or ''}"
+        return StackFacts(location, outputs)
+
+    def initialise(self, place: StackPlace, step: str) -> CallEnd:
+        """`init`, where it was not run yet."""
+        with self._initialising.setdefault(place.directory, RLock()):
+            if data_directory(place.directory, self.environ).is_dir():
+                return CallEnd(0)
+            return self._tfguard(StackCall(place), ("init", "-input=false", "-no-color"), step)
+
+    def context(self, place: StackPlace) -> StackContext:
+        """The stack with everything around it, for what asks no engine. Raises `TfguardError` where there is none."""
+        with self._context(StackCall(place)) as context:
+            return context
+
+    def look(self, place: StackPlace) -> StackLook:
+        """Its record and its state; never an exception."""
+        try:
+            with self._context(StackCall(place)) as context:
+                return _look(context)
+        except TfguardError as error:
+            return StackLook(failure=error.what)
+
+    def outputs(self, place: StackPlace) -> Mapping[str, Output]:
+        """Its outputs, from its state. Raises `InputError` when they cannot be read."""
+        with self._context(StackCall(place)) as context:
+            binary = context.engine.installed.binary  # type: ignore[attr-defined]
+            answer = captured(binary, place.directory, "output", "-json", "-no-color")
+        if answer.exit_code != 0:
+            raise InputError(
+                f"the outputs of {place.directory} cannot be read: {answer.reason}", "apply that step first"
+            )
+        found = mapping(parse_json(answer.stdout))
+        return {
+            name: Output(mapping(told).get("value"), mapping(told).get("sensitive") is True)
+            for name, told in found.items()
+        }
+
+    def plan(self, call: StackCall) -> Plan | str:
+        """What an apply would do, or why that cannot be told; nothing is shown or changed."""
+        try:
+            return self._plan(call)
+        except TfguardError as error:
+            return error.what
+
+    def verify(self, call: StackCall) -> Verified:
+        """Look every object of the state up at its provider; nothing is changed."""
+        try:
+            with self._context(call) as context:
+                before = context.read_state(None)
+            plan = self._plan(call)
+        except TfguardError as error:
+            return Verified(failure=error.what)
+        if isinstance(plan, str):
+            return Verified(failure=plan)
+        known = {instance.address for instance in before.instances}
+        gone = [change.address for change in plan.changes if change.action is Action.CREATE]
+        return Verified(missing=tuple(address for address in gone if address in known))
+
+    def apply(self, call: StackCall, step: str) -> CallEnd:
+        """A guarded apply, approved."""
+        return self._tfguard(call, ("apply", *_APPROVED, *_files(call)), step)
+
+    def destroy(self, call: StackCall, step: str) -> CallEnd:
+        """A guarded destroy, approved."""
+        return self._tfguard(call, ("destroy", *_APPROVED, *_files(call)), step)
+
+    def recover(self, call: StackCall, step: str) -> CallEnd:
+        """Settle what is open, by looking it up."""
+        return self._tfguard(call, ("recover", "--yes", *_files(call)), step)
+
+    def adopt(self, call: StackCall, findings: Sequence[str], step: str) -> CallEnd:
+        """Import these findings."""
+        named = tuple(f"--orphan={finding}" for finding in findings)
+        return self._tfguard(call, ("import", *named, "--yes", "-input=false", "-no-color", *_files(call)), step)
+
+    def interrupt(self) -> None:
+        """Pass one interrupt on to every call that runs now."""
+        self.calls.interrupt()
+
+    def _tfguard(self, call: StackCall, words: Sequence[str], step: str) -> CallEnd:
+        own = _own_options(self._at(call.place))
+        argv = (sys.executable, "-m", "tfguard", *own, *words)
+        return self.calls.run(argv, Path.cwd(), self._environment(call), step)
+
+    def _environment(self, call: StackCall) -> Mapping[str, str]:
+        chosen = {_VARIABLE + name: value for name, value in call.variables.items()}
+        workspace = {_WORKSPACE: call.place.workspace} if call.place.workspace else {}
+        return {**self.environ, **workspace, **chosen}
+
+    def _at(self, place: StackPlace) -> Invocation:
+        return replace(self.invocation, engine_arguments=(f"-chdir={place.directory}",))
+
+    def _plan(self, call: StackCall) -> Plan | str:
+        with tempfile.TemporaryDirectory(prefix="plan-", dir=private_folder(self.calls.folder)) as folder:
+            plan_file = Path(folder) / "plan"
+            with self._context(call) as context:
+                failed = context.engine.quiet_plan(_files(call), plan_file)
+                return context.engine.show_plan(plan_file) if failed is None else failed
+
+    @contextmanager
+    def _context(self, call: StackCall) -> Iterator[StackContext]:
+        with self._as(call):
+            yield stack_context(self._at(call.place), self.gate)
+
+    @contextmanager
+    def _as(self, call: StackCall) -> Iterator[None]:
+        """Stand in a stack's environment. One at a time: it is this process's own."""
+        with _querying:
+            wanted = self._environment(call)
+            before = {name: os.environ.get(name) for name in wanted}
+            os.environ.update(wanted)
+            try:
+                yield
+            finally:
+                for name, value in before.items():
+                    if value is None:
+                        del os.environ[name]
+                    else:
+                        os.environ[name] = value
+
+
+def _own_options(invocation: Invocation) -> tuple[str, ...]:
+    named = zip(("--engine", "--config"), (invocation.engine, invocation.config), strict=True)
+    return (*(f"{name}={value}" for name, value in named if value), *invocation.engine_arguments)
+
+
+def _files(call: StackCall) -> tuple[str, ...]:
+    return tuple(f"-var-file={name}" for name in call.var_files)
+
+
+def _look(context: StackContext) -> StackLook:
+    records = context.records
+    operation = current_operation(records)
+    alive = records.live_operation()
+    if alive is not None:
+        return StackLook(operation_id=alive, alive=True, open=True)
+    try:
+        state: StateSnapshot | None = context.read_state(operation)
+    except EmptyStateError:
+        state = None
+    strays = [one for one in findings(records)[0] if one.needs_action] if operation else []
+    opened = bool(records.head().open_operations)
+    alone = _alone(strays)
+    return StackLook(
+        operation_id=operation.id if operation else None,
+        started_at=operation.intent.started_at if operation else None,
+        command=operation.intent.command if operation else "",
+        status=operation.result.status if operation and operation.result else None,
+        open=opened,
+        adoptable=tuple(one.id for one in strays if opened and one.id in alone),
+        unsettled=tuple(_unsettled(operation)) if operation else (),
+        objects=_objects(state, operation, strays, load_catalog()),
+        managed=len(state.instances) if state is not None else None,
+        failure="" if state is not None else "its state file is empty",
+    )
+
+
+def _alone(strays: Sequence[Finding]) -> frozenset[str]:
+    """The findings that can be adopted without a choice: one object for an address, and one address for it."""
+    by_address: dict[str, int] = {}
+    for one in strays:
+        if one.address:
+            by_address[one.address] = by_address.get(one.address, 0) + 1
+    return frozenset(
+        one.id for one in strays if one.verdict in _ADOPTABLE and one.address and by_address[one.address] == 1
+    )
+
+
+def _unsettled(operation: Operation) -> Iterator[str]:
+    errored = operation.result.errored_state if operation.result else None
+    if operation.result is None:
+        yield f"operation {operation.id} was cut short"
+    if errored is not None and not errored.pushed:
+        yield f"the state of operation {operation.id} is not pushed: {errored.path}"
+    for step in operation.steps:
+        if step.open and step.outcome is not None:
+            yield f"{step.address} is {step.outcome.value}"
+
+
+def _objects(
+    state: StateSnapshot | None, operation: Operation | None, strays: Sequence[Finding], catalog: Catalog
+) -> tuple[BlueprintObject, ...]:
+    steps = {step.address: step for step in operation.steps} if operation else {}
+    found = [
+        _managed(instance, steps.get(instance.address), catalog) for instance in (state.instances if state else ())
+    ]
+    return (*found, *(_stray(one, steps.get(one.address or "")) for one in strays if one.object is not None))
+
+
+def _managed(instance: StateInstance, step: Step | None, catalog: Catalog) -> BlueprintObject:
+    seen = next((one for one in step.observed if one.in_state), None) if step else None
+    kind = catalog.get(instance.type)
+    own_id = instance.identity.get("id") or (seen.id if seen else None) or next(iter(instance.identity.values()), None)
+    return BlueprintObject(
+        address=instance.address,
+        type=instance.type,
+        desired=dict(step.desired) if step else {},
+        observed_id=own_id,
+        created_at=seen.created_at if seen else None,
+        stateful=bool(kind and kind.stateful),
+    )
+
+
+def _stray(finding: Finding, step: Step | None) -> BlueprintObject:
+    found = finding.object
+    assert found is not None
+    return BlueprintObject(
+        address=finding.address or "",
+        type=found.type,
+        desired=dict(step.desired) if step else {},
+        observed_id=found.id,
+        created_at=found.created_at,
+        stateful=found.stateful,
+        finding=finding.id,
+    )

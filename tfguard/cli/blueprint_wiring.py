@@ -1,0 +1,139 @@
+"""Builds what is behind the ports of a blueprint's flows."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tfguard.blueprint_ports import StackPlace
+from tfguard.cli.blueprint_stacks import GuardedStacks
+from tfguard.cli.console import StderrConsole, SystemClock
+from tfguard.cli.engine_choice import read_config
+from tfguard.cli.invocation import Invocation
+from tfguard.engine.commands import Calls, StepCommands
+from tfguard.engine.host import LocalHost
+from tfguard.engine.interrupts import SignalGate
+from tfguard.engine.signals import signals_let_through
+from tfguard.errors import InputError, TfguardError
+from tfguard.flows.blueprints.context import BlueprintContext, stack_steps
+from tfguard.flows.blueprints.requests import Requests
+from tfguard.model.blueprint import Blueprint
+from tfguard.model.config import BESIDE_STATE, Config
+from tfguard.model.reference import references_in
+from tfguard.ports import RecordStore
+from tfguard.probes.prober import ServiceProber
+from tfguard.schemas.authored import Authored
+from tfguard.schemas.blueprint_file import load_blueprint
+from tfguard.stores.local import LocalStore
+
+_ENV, _FILE = "env:", "file:"
+
+
+@dataclass(slots=True)
+class Intents:
+    """Counts how often the user has asked this process to stop."""
+
+    count: int = 0
+
+    def hear(self) -> bool:
+        """One more intent; it is not passed on at once, since what runs is to end by itself."""
+        self.count += 1
+        return False
+
+
+def blueprint_context(
+    invocation: Invocation, gate: SignalGate, file: Path, intents: Intents | None = None
+) -> tuple[BlueprintContext, Authored[Blueprint]]:
+    """Everything around a blueprint, and the file with the line of each of its parts.
+
+    Raises `ConfigError` for a file that is no blueprint.
+    """
+    path, heard = _path(invocation, file), intents or Intents()
+    parsed = load_blueprint(path)
+    beside = _beside(invocation, path)
+    config, _ = read_config(beside)
+    calls, environ = Calls(path.absolute().parent / ".tfguard" / path.stem), dict(os.environ)
+    context = BlueprintContext(
+        blueprint=parsed.value,
+        text=path.read_text(encoding="utf-8"),
+        file=path,
+        requests=open_requests(invocation, file, gate),
+        stacks=GuardedStacks(beside, gate, calls, environ),
+        commands=StepCommands(calls, environ),
+        prober=ServiceProber(path.absolute().parent, environ, signals_let_through),
+        config=config,
+        console=StderrConsole(gate),
+        secret=lambda reference: secret(reference, environ, path.parent),
+        intents=lambda: heard.count,
+    )
+    return context, parsed
+
+
+def open_requests(invocation: Invocation, file: Path, gate: SignalGate | None = None) -> Requests:
+    """The requests of the blueprint in a file: beside it, or below `records:`. Raises `ConfigError`."""
+    path = _path(invocation, file)
+    config, config_path = read_config(_beside(invocation, path))
+    gate = gate or SignalGate()
+    return Requests(_store(path, config, config_path), SystemClock(gate), LocalHost(), StderrConsole(gate))
+
+
+def check_stacks(context: BlueprintContext, parsed: Authored[Blueprint]) -> None:
+    """Look into the folders of the stacks: each is one, no two steps share a state, and every output that is used is
+    declared. Raises `ConfigError` with file, line and key.
+    """
+    blueprint, owners, outputs = context.blueprint, dict[str, str](), dict[str, frozenset[str]]()
+    for name in stack_steps(blueprint):
+        step = blueprint.steps[name]
+        try:
+            facts = context.stacks.facts(StackPlace(context.folder / (step.stack or "")))
+        except TfguardError as error:
+            parsed.refuse(("steps", name, "stack"), error.what)
+        state = f"{facts.location} {step.workspace or ''}".strip()
+        if (other := owners.get(state)) is not None:
+            parsed.refuse(("steps", name, "stack"), f"has the same state as the step {other}: {facts.location}")
+        owners[state] = name
+        outputs[name] = frozenset(facts.outputs or ())
+    for where, value in blueprint.texts():
+        for reference in references_in(value):
+            if reference.step is not None and reference.name not in outputs[reference.step]:
+                parsed.refuse(where, f"the stack of {reference.step} declares no output {reference.name}")
+
+
+def secret(reference: str, environ: Mapping[str, str], base: Path) -> str:
+    """The value that `env:NAME` or `file:PATH` stands for; a relative path starts at `base`. Raises `InputError`."""
+    if reference.startswith(_ENV):
+        name = reference.removeprefix(_ENV)
+        if not (value := environ.get(name)):
+            raise InputError(f"the environment variable {name} is not set", "set it to what the input needs")
+        return value
+    path = base / reference.removeprefix(_FILE)
+    try:
+        return path.read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InputError(f"{path} cannot be read: {why}", "correct the reference of the input") from None
+
+
+def _path(invocation: Invocation, file: Path) -> Path:
+    return invocation.directory / file
+
+
+def _beside(invocation: Invocation, path: Path) -> Invocation:
+    """The invocation as if the user stood in the blueprint's folder: tfguard.yaml is looked for from there."""
+    return replace(invocation, engine_arguments=(f"-chdir={path.absolute().parent}",))
+
+
+def _store(path: Path, config: Config, config_path: Path | None) -> RecordStore:
+    if config.records == BESIDE_STATE:
+        return LocalStore(path.absolute().with_name(f"{path.stem}.tfguard"))
+    from tfguard.stores.urls import below, open_store
+
+    # The same from every machine: by where the blueprint lies below the configuration that names the records.
+    base = config_path.parent.resolve() if config_path else Path.cwd()
+    place = path.resolve()
+    told = place.relative_to(base) if place.is_relative_to(base) else place
+    digest = hashlib.sha256(os.fsencode(told)).hexdigest()[:10]
+    return open_store(below(config.records, f"blueprint-{path.stem}-{digest}"), base)

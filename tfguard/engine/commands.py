@@ -1,0 +1,198 @@
+"""Run other programs for a blueprint, each in a session of its own, so that a Ctrl-C reaches tfguard alone, which
+decides what it means. What they print goes to a private file, and its end to the user."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import IO
+
+from tfguard.blueprint_ports import CallEnd, Command
+from tfguard.engine.signals import signals_let_through
+from tfguard.errors import InputError
+
+_TAIL_LINES = 12
+_TAIL_BYTES = 1 << 14
+_GRACE_SECONDS = 10.0
+_LOOK_SECONDS = 0.05
+
+
+@dataclass(slots=True)
+class Calls:
+    """Starts programs and waits for them, with their output in `folder`, a file for each step; knows which run now."""
+
+    folder: Path
+    _running: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def run(
+        self,
+        words: Sequence[str],
+        directory: Path,
+        environment: Mapping[str, str],
+        step: str,
+        *,
+        seconds: float | None = None,
+        holding: tuple[int, ...] = (),
+    ) -> CallEnd:
+        """Run a program to its end. After `seconds` it and all that it has started are asked to end, and then made to.
+
+        It inherits the descriptors in `holding`. Raises `InputError` when it cannot be started.
+        """
+        with self._log(step) as (log, path):
+            began = log.tell()
+            try:
+                with signals_let_through():
+                    process = subprocess.Popen(
+                        list(words),
+                        cwd=directory,
+                        env=dict(environment),
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,
+                        pass_fds=holding,
+                    )
+            except OSError as error:
+                raise InputError(
+                    f"{step}: {words[0]} cannot be started: {error.strerror}", "correct the command in the blueprint"
+                ) from error
+            except ValueError:
+                raise InputError(f"{step}: a value has a null byte, which no command takes", "correct it") from None
+            with self._known(process):
+                timed_out = _wait(process, seconds)
+            code = process.returncode
+            return CallEnd(128 - code if code < 0 else code, timed_out, _tail(path, began), path)
+
+    def interrupt(self) -> None:
+        """Send one interrupt to every program that runs now."""
+        with self._lock:
+            running = list(self._running.values())
+        for process in running:
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGINT)
+
+    @contextmanager
+    def _known(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+        with self._lock:
+            self._running[process.pid] = process
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._running[process.pid]
+
+    @contextmanager
+    def _log(self, step: str) -> Iterator[tuple[IO[bytes], Path]]:
+        path = private_folder(self.folder) / f"{step}.log"
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}", "make its folder writable") from error
+        with os.fdopen(descriptor, "ab") as log:
+            yield log, path
+
+
+@dataclass(slots=True)
+class StepCommands:
+    """Runs the commands of steps. Each holds a lock as long as it, or anything that it has started, runs: so the next
+    tfguard on this machine can tell that it still does."""
+
+    calls: Calls
+    environ: Mapping[str, str]
+
+    def run(self, command: Command, step: str) -> CallEnd:
+        """Run it to its end, or to its timeout. Raises `InputError` when it cannot be started at all."""
+        seconds = command.timeout.total_seconds() if command.timeout else None
+        environment = {**self.environ, **command.environment}
+        with _locked(self._lock_file(step)) as held:
+            return self.calls.run(command.words, command.directory, environment, step, seconds=seconds, holding=(held,))
+
+    def still_runs(self, step: str) -> bool:
+        """Whether a command of this step that an earlier tfguard started is still running on this machine."""
+        try:
+            with _locked(self._lock_file(step)):
+                return False
+        except BlockingIOError:
+            return True
+
+    def interrupt(self) -> None:
+        """Pass one interrupt on to every command that runs now."""
+        self.calls.interrupt()
+
+    def _lock_file(self, step: str) -> Path:
+        return private_folder(self.calls.folder) / f"{step}.lock"
+
+
+def private_folder(path: Path) -> Path:
+    """The folder, made when it is not there, for this user alone. Raises `InputError`."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path} cannot be made: {error.strerror}", "make its folder writable") from error
+    return path
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}", "make its folder writable") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float | None) -> bool:
+    """Wait for the end; whether it had to be made to end."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        pass
+    else:
+        return False
+    for signum, patience in ((signal.SIGTERM, _GRACE_SECONDS), (signal.SIGKILL, None)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signum)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+            break
+    # What it has started may have outlived it.
+    end = time.monotonic() + _GRACE_SECONDS
+    while _group_lives(process.pid) and time.monotonic() < end:
+        time.sleep(_LOOK_SECONDS)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    return True
+
+
+def _group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _tail(path: Path, began: int) -> tuple[str, ...]:
+    """The last lines that were written since, for a person."""
+    with path.open("rb") as log:
+        size = log.seek(0, os.SEEK_END)
+        log.seek(max(began, size - _TAIL_BYTES))
+        lines = log.read().decode(errors="replace").splitlines()
+    shown = ["".join(char if char.isprintable() else " " for char in line).rstrip() for line in lines]
+    return tuple([line for line in shown if line][-_TAIL_LINES:])

@@ -1,0 +1,1 @@
+"""Probes: what asks running services whether they answer."""

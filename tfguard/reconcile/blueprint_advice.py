@@ -1,0 +1,114 @@
+"""The exact next commands for a blueprint's request. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+
+from tfguard.model.blueprint import Blueprint, StepKind
+from tfguard.model.blueprint_decision import DecisionKind
+from tfguard.model.blueprint_request import Request, RequestState
+from tfguard.model.blueprint_view import NextAction, StepView
+from tfguard.model.operation import StepStatus
+
+_S = RequestState
+_MOST = 5
+"""So many steps that ask a person something have their commands listed; the others say it themselves."""
+
+
+def blueprint_actions(
+    blueprint: Blueprint,
+    request: Request | None,
+    steps: Sequence[StepView],
+    failing_probes: Sequence[str],
+    file: str,
+    folder: str,
+    *,
+    live: bool,
+    command: str,
+) -> Iterator[NextAction]:
+    """What can be done next, the likeliest first; without a request nothing but the first apply.
+
+    `command` and `file` are how tfguard was called, with a `-chdir`, and how the blueprint was named. `folder` is where
+    the blueprint lies as seen from where the user stands, without a `-chdir`.
+    """
+    call = _Calls(f"{command} blueprint", shlex.quote(file))
+    state = request.state if request else None
+    if request is None or state is _S.CLEANED:
+        yield call("apply", "make a new request" if request else "make it")
+        return
+    if live:
+        if state in (_S.REQUESTED, _S.VALIDATED, _S.PROVISIONING, _S.REPAIRING):
+            yield call("cancel", "begin no new step; what runs is waited for")
+        elif state is _S.CANCEL_PENDING:
+            yield call("cancel", "send what still runs one interrupt", "--interrupt")
+        return
+    if state is _S.READY:
+        yield call("status", "ask the probes again", "--probe")
+        if failing_probes:
+            yield call("resume", "repair it")
+    elif state is _S.CANCEL_PENDING:
+        yield call("cancel", "take stock of what was made")
+    elif state is not _S.SETTLED:
+        yield from _unsettled(blueprint, steps, folder)
+        yield from _told(steps, call)
+        yield call("resume", "go on: only what is not done is done")
+    yield from _removals(request, steps, call)
+    if state in (_S.REQUESTED, _S.VALIDATED, _S.PROVISIONING, _S.REPAIRING):
+        yield call("cancel", "give it up, and take stock of what was made")
+    if state in (_S.PARTIAL_FAILURE, _S.SETTLED) and _standing(request, steps):
+        yield call("cancel", "keep what was made, for a time, for a review", "--retain")
+
+
+class _Calls:
+    """Makes commands about one blueprint."""
+
+    def __init__(self, command: str, file: str) -> None:
+        self._command = command
+        self._file = file
+
+    def __call__(self, word: str, why: str, *options: str) -> NextAction:
+        return NextAction(" ".join((self._command, word, self._file, *options)), why)
+
+
+def _unsettled(blueprint: Blueprint, steps: Sequence[StepView], folder: str) -> Iterator[NextAction]:
+    """Look at the stacks that a person has to settle."""
+    asking = [step for step in steps if step.kind is StepKind.STACK and step.decision is DecisionKind.INSPECT]
+    for step in asking[:_MOST]:
+        own = blueprint.steps[step.id]
+        # The name of a workspace that comes from an input or an output is not known here.
+        workspace = own.workspace or ""
+        chosen = f"TF_WORKSPACE={shlex.quote(workspace)} " if workspace and "${" not in workspace else ""
+        stack = shlex.quote(f"-chdir={PurePath(folder) / (own.stack or '')}")
+        yield NextAction(f"{chosen}tfguard {stack} status", f"see what {step.id} left open")
+
+
+def _told(steps: Sequence[StepView], call: _Calls) -> Iterator[NextAction]:
+    """Commands that may have done their work, which only a person can tell."""
+    for step in [step for step in steps if step.kind is StepKind.RUN and step.asks][:_MOST]:
+        yield call("resume", f"if {step.id} has done its work", "--done", step.id, "--reason", "TEXT")
+        yield call("resume", f"if {step.id} is to run again", "--again", step.id, "--reason", "TEXT")
+
+
+def _removals(request: Request, steps: Sequence[StepView], call: _Calls) -> Iterator[NextAction]:
+    """Destroy: what goes without a further word, and with what words all else goes."""
+    made = _standing(request, steps)
+    retained = [step for step in made if step.status is StepStatus.RETAINED]
+    with_data = [step for step in made if step.stateful]
+    stays = {step.id for step in (*retained, *with_data)}
+    if len(stays) < len(made) or not made:
+        but = f", all but {_named(sorted(stays))}" if stays else ""
+        yield call("destroy", f"take away what was made{but}")
+    if stays:
+        words = [word for word, steps_ in (("--dispose", retained), ("--stateful", with_data)) if steps_]
+        data = f", with the data of {_named([step.id for step in with_data])}" if with_data else ""
+        yield call("destroy", f"take everything away{data}", *words)
+
+
+def _standing(request: Request, steps: Sequence[StepView]) -> Sequence[StepView]:
+    return [step for step in steps if request.step(step.id).made and step.kind is not StepKind.PROBE]
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"

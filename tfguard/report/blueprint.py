@@ -1,0 +1,216 @@
+"""A blueprint's request as text: how it stands, its steps as a tree, what they made, and what can be done next."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from tfguard.model.blueprint_request import RequestState
+from tfguard.model.blueprint_view import BlueprintView, ObjectView, ProbeView, StepView
+from tfguard.model.durations import in_words
+from tfguard.model.operation import StepStatus
+from tfguard.report.paint import Paint
+
+_STYLES: Mapping[StepStatus, tuple[str, ...]] = {
+    StepStatus.ERROR: ("red", "bold"),
+    StepStatus.RUNNING: ("yellow", "bold"),
+    StepStatus.RETAINED: ("yellow",),
+    StepStatus.PENDING: ("dim",),
+    StepStatus.OK: ("green",),
+    StepStatus.DESTROYED: ("dim",),
+    StepStatus.ABSENT: ("dim",),
+}
+_GOOD = (RequestState.READY, RequestState.CLEANED)
+_DECIDED = {"destroy": "destroyed", "retain": "retained", "import": "adopted"}
+_WIDTH = max(len(status.value) for status in StepStatus)
+_DEEPEST = 10
+"""A longer chain is not indented any further, or its lines leave the screen."""
+
+_MANY = 40
+"""From so many steps on, only those that somebody has to look at show their objects and their reasons."""
+
+_FEW = 5
+
+
+def blueprint_text(view: BlueprintView, paint: Paint) -> str:
+    """The whole request for a person: the commands that lead on come last, where they are seen."""
+    lines = [_headline(view, paint)]
+    lines += [paint(f"  {note}", "yellow") for note in view.notes]
+    if view.transitions:
+        last = view.transitions[-1]
+        lines.append(f"  {_stamp(last.at)} by {last.actor}: {printable(last.why)}")
+    if view.owner or view.cost_owner:
+        lines.append(f"  owner {view.owner or 'not named'}, cost owner {view.cost_owner or 'not named'}")
+    lines.append(f"  steps: {counted(view.steps)}")
+    lines.append("")
+    many = len(view.steps) > _MANY
+    statuses = {step.id: step.status for step in view.steps}
+    for step, level in tree(view.steps):
+        lines += _step_lines(step, level, waits(step, statuses), view.now, paint, many=many)
+    if view.probes:
+        lines.append("")
+        lines += [_probe_line(probe, view.now, paint) for probe in view.probes]
+    if many and (errors := [step for step in view.steps if step.status is StepStatus.ERROR]):
+        lines.append("")
+        lines += [paint(f"  error: {step.id}: {printable(step.why)}", "red") for step in errors[:_FEW]]
+        lines += [f"  and {len(errors) - _FEW} more"] if len(errors) > _FEW else []
+    if view.next_actions:
+        lines.append("")
+        longest = max(len(action.command) for action in view.next_actions)
+        lines += [
+            f"  {paint(f'next: {action.command}', 'bold')}{' ' * (longest - len(action.command))}  ({action.why})"
+            for action in view.next_actions
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def transition_text(view: BlueprintView) -> str:
+    """Every change of the request's state, oldest first: when, who, from what to what, and why."""
+    lines = [
+        f"  {_stamp(change.at)}  {change.actor}  {f'{change.before.value} -> ' if change.before else ''}"
+        f"{change.after.value}{f' ({change.step})' if change.step else ''}: {printable(change.why)}"
+        for change in view.transitions
+    ]
+    return "\n".join(lines or ["  nothing is on record"]) + "\n"
+
+
+def headline(view: BlueprintView) -> str:
+    """How it stands, in one line without the blueprint's name."""
+    if view.state is None:
+        return "not asked for yet"
+    word = view.state.value
+    if view.since is not None:
+        word += f" for {in_words(view.now - view.since)}"
+    if view.state is RequestState.READY and not view.ready_now:
+        word += f", but {len(view.failing_probes)} of its {len(view.probes)} probes failed when last asked"
+    return f"{word}{', overdue' if view.overdue else ''}{', at work' if view.live else ''}"
+
+
+def counted(steps: Sequence[StepView]) -> str:
+    """How many steps have which status, those that need somebody first."""
+    counts = Counter(step.status for step in steps)
+    return ", ".join(f"{counts[status]} {status.value}" for status in _STYLES if counts[status]) or "none"
+
+
+def tree(steps: Sequence[StepView]) -> Iterator[tuple[StepView, int]]:
+    """Each step once, with its level: below that of its needs which comes last, since it is the one it waits for
+    longest. A graph is no tree, so the others are named in the line."""
+    by_name = {step.id: step for step in steps}
+    place = {step.id: number for number, step in enumerate(steps)}
+    children: dict[str | None, list[StepView]] = defaultdict(list)
+    for step in steps:
+        known = [need for need in step.needs if need in by_name]
+        above = max(known, key=lambda need: (by_name[need].depth, place[need]), default=None)
+        children[above].append(step)
+    waiting = [(step, 0) for step in reversed(children[None])]
+    while waiting:
+        step, level = waiting.pop()
+        yield step, level
+        waiting += [(child, level + 1) for child in reversed(children[step.id])]
+
+
+def waits(step: StepView, statuses: Mapping[str, StepStatus]) -> str:
+    """What a pending step waits for, and what that hangs on, with the `statuses` of all steps; empty for any other."""
+    if not step.blocked_by:
+        return ""
+    told = f"behind {_few([_named(name, statuses) for name in step.blocked_by])}"
+    further = [name for name in step.held_up_by if name not in step.blocked_by]
+    culprits = [_named(name, statuses) for name in further if statuses.get(name) is not StepStatus.PENDING]
+    return f"{told}, held up by {_few(culprits)}" if culprits else told
+
+
+def printable(text: str) -> str:
+    """`text` on one line and without what a terminal or a picture would take for a command: a service may have said
+    it."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def object_text(found: ObjectView) -> str:
+    """An object: what it is, what was wanted, what exists since when, who pays, and what is decided about it."""
+    wanted = ", ".join(f"{name} {value}" for name, value in found.desired.items())
+    parts = [f"{found.type} {found.observed_id}" if found.observed_id else f"{found.address} of unknown id"]
+    if wanted and wanted.split(" ", 1)[-1] != found.observed_id:
+        parts.append(f"wanted {wanted}")
+    parts += [f"created {_stamp(found.created_at)}"] if found.created_at else []
+    parts += [f"cost owner {found.cost_owner}"] if found.cost_owner else []
+    parts += ["holds data"] if found.stateful else []
+    if found.disposition == "retain" and found.until is not None:
+        parts.append(f"retained until {_day(found.until)}{f' for {found.owner}' if found.owner else ''}")
+    elif found.disposition:
+        parts.append(_DECIDED.get(found.disposition, found.disposition))
+    return printable(", ".join(parts))
+
+
+def _headline(view: BlueprintView, paint: Paint) -> str:
+    style = "green" if view.ready_now or view.state in _GOOD[1:] else "red" if view.state else "dim"
+    if view.live:
+        style = "yellow"
+    request = f" (request {view.request_id})" if view.request_id else ""
+    return f"{paint(view.blueprint, 'bold')}{request}: {paint(headline(view), 'bold', style)}"
+
+
+def _step_lines(step: StepView, level: int, behind: str, now: datetime, paint: Paint, *, many: bool) -> Iterator[str]:
+    deeper = f"[{level}] " if level > _DEEPEST else ""
+    status = paint(step.status.value.ljust(_WIDTH), *_STYLES[step.status])
+    indent = "  " * min(level, _DEEPEST)
+    kind = step.kind.value if step.kind else "not in the blueprint any more"
+    yield ", ".join([f"  {status}  {indent}{deeper}{paint(step.id, 'bold')} ({kind})", *_facts(step, behind, now)])
+    loud = step.status in (StepStatus.ERROR, StepStatus.RETAINED) or step.interrupted or step.asks
+    if many and not loud:
+        return
+    below = f"  {' ' * _WIDTH}  {indent}  "
+    if loud and step.why:
+        yield f"{below}{paint(printable(step.why), *(('red',) if step.status is StepStatus.ERROR else ()))}"
+    if step.decision and step.reason not in (step.why, f"waits for {', '.join(step.blocked_by)}"):
+        yield f"{below}{step.decision.value}: {printable(step.reason)}"
+    if step.asks:
+        yield f"{below}{paint('you', 'bold')}: {printable(step.asks)}"
+    for found in step.objects[:_FEW]:
+        yield f"{below}{object_text(found)}"
+    if len(step.objects) > _FEW:
+        yield f"{below}and {len(step.objects) - _FEW} more objects"
+
+
+def _facts(step: StepView, behind: str, now: datetime) -> Iterator[str]:
+    if step.interrupted:
+        yield "begun, and its end is not known"
+    if step.since is not None:
+        yield f"since {_stamp(step.since)} ({in_words(now - step.since)})"
+    if step.status is StepStatus.RETAINED and step.until is not None:
+        left = f"for {in_words(step.until - now)} more" if not step.overdue else "which has passed"
+        yield f"until {_day(step.until)} ({left}){f' for {step.owner}' if step.owner else ''}"
+    if step.attempts > 1:
+        yield f"attempt {step.attempts}"
+    if behind:
+        yield behind
+    elif step.needs:
+        yield f"needs {_few(step.needs)}"
+    if step.owned_by:
+        yield f"owned by {step.owned_by}"
+    if step.objects:
+        yield f"{len(step.objects)} object{'s' if len(step.objects) > 1 else ''}"
+
+
+def _probe_line(probe: ProbeView, now: datetime, paint: Paint) -> str:
+    status = paint(probe.status.value.ljust(_WIDTH), *_STYLES[probe.status])
+    asked = f", asked {in_words(now - probe.at)} ago" if probe.at else ""
+    return f"  {status}  probe {paint(probe.name, 'bold')} ({probe.kind.value}){asked}: {printable(probe.detail)}"
+
+
+def _named(name: str, statuses: Mapping[str, StepStatus]) -> str:
+    """A step, with its status where that says more than that it waits, too."""
+    status = statuses.get(name, StepStatus.PENDING)
+    return name if status is StepStatus.PENDING else f"{name} ({status.value})"
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
+
+
+def _stamp(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%SZ}"
+
+
+def _day(at: datetime) -> str:
+    return f"{at:%Y-%m-%d}"
