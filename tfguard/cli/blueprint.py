@@ -285,7 +285,7 @@ def _show(
         decided,
         context.clock.now(),
         file=str(called.file),
-        live=request is not None and context.requests.live() == request.id,
+        live=request is not None and context.requests.live(),
         command=called.invocation.command,
         folder=os.path.relpath(context.folder),
         owner=context.owner,

@@ -79,7 +79,7 @@ def _counts(invocation: Invocation, gate: SignalGate, file: Path, now: datetime)
     request = requests.current()
     if request is None:
         StderrConsole(gate).warn(f"no request is recorded at {requests.location}: the numbers are of nothing")
-    live = request is not None and requests.live() == request.id
+    live = request is not None and requests.live()
     return blueprint_counts(blueprint_view(blueprint, request, {}, now, file=str(file), live=live))
 
 

@@ -9,14 +9,16 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from request_stand_ins import Crash, Desk, StandInStack
+from request_stand_ins import Crash, Desk, Host, StandInStack
 
-from tfguard.errors import CorruptRecordError, OpenOperationError, RecordError, UsageError
+from tfguard.blueprint_ports import CallEnd, StackCall, Verified
+from tfguard.errors import CorruptRecordError, OpenOperationError, OperationAliveError, RecordError, UsageError
 from tfguard.flows.blueprints.cancel import CancelOptions, cancel
 from tfguard.flows.blueprints.deciding import decisions
 from tfguard.flows.blueprints.requests import Requests
 from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import TRANSITIONS, RequestState
+from tfguard.model.lease import Liveness
 
 S = RequestState
 HEAD = "apiVersion: tfguard/v1\nkind: Blueprint\nname: b\nowner: team\n"
@@ -413,3 +415,58 @@ def test_a_thousand_steps_are_planned_made_and_gone_on_with(tmp_path: Path) -> N
     assert len(desk.world.calls) == calls + 1
     events = len(next(tmp_path.rglob("events.jsonl")).read_text().splitlines())
     assert events < 4 * 1000
+
+
+def test_a_step_that_has_made_something_does_not_vanish_with_its_line(desk: Desk) -> None:
+    desk.provide()
+    kept = desk.text
+    desk.text = desk.text.replace("  network:  {stack: network}\n", "").replace("needs: [network], ", "")
+    for work in (desk.provide, desk.destroy):
+        with pytest.raises(UsageError, match="has made network"):
+            work()
+    desk.text = kept
+    done = desk.destroy(stateful=True)
+    assert done is not None and done.state is S.CLEANED
+
+
+def test_what_the_engine_says_of_a_failed_look_is_not_kept(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk.world, "verify", lambda _: Verified(failure="Error: the password hunter2 is wrong"))
+    assert desk.provide().state is S.PARTIAL_FAILURE
+    written = b"".join(path.read_bytes() for path in desk.folder.rglob("*") if path.is_file())
+    assert b"hunter2" not in written
+    assert any("hunter2" in line for line in desk.console.lines), "the user is told"
+
+
+def test_who_has_slept_through_its_lease_begins_nothing_more(desk: Desk) -> None:
+    apply = desk.world.apply
+
+    def sleeping(call: StackCall, step: str) -> CallEnd:
+        if step == "database":
+            desk.clock.sleep(3600)
+            with desk.context.requests.holding():
+                pass
+        return apply(call, step)
+
+    desk.world.apply = sleeping  # type: ignore[method-assign]
+    with pytest.raises(RecordError, match="another tfguard works on"):
+        desk.provide()
+    assert ("migrate", "migrate") not in desk.world.calls
+
+
+def test_of_two_at_once_the_second_begins_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply, refused = desk.world.apply, list[str]()
+
+    def twice(call: StackCall, step: str) -> CallEnd:
+        if step == "network":
+            with monkeypatch.context() as alive:
+                alive.setattr(Host, "liveness", lambda *_: Liveness.ALIVE)
+                for work in (desk.provide, desk.destroy):
+                    with pytest.raises(OperationAliveError):
+                        work()
+                    refused.append(work.__name__)
+        return apply(call, step)
+
+    desk.world.apply = twice  # type: ignore[method-assign]
+    assert desk.provide().state is S.READY
+    assert refused == ["provide", "destroy"]
+    assert desk.world.calls.count(("apply", "network")) == 1

@@ -38,12 +38,12 @@ def cancel(context: BlueprintContext, options: CancelOptions) -> Request:
     if request is None or request.terminal:
         raise UsageError(f"{context.file} has no request that could be cancelled", "see `tfguard blueprint status`")
     _check_retention(context, options)
-    if context.requests.live() == request.id:
+    if context.requests.live():
         context.requests.wish_to_cancel(request.id, options.reason, interrupt=options.interrupt)
         context.console.say("asked the tfguard that works on it to stop; what runs there is waited for")
         if not options.wait or not _until_it_has_stopped(context, request.id):
             return context.requests.read(request.id)
-    with context.requests.holding(request.id):
+    with context.requests.holding():
         journal = Journal(context.requests, context.requests.read(request.id))
         state = journal.request.state
         if options.retain is not None and state in (_S.PARTIAL_FAILURE, _S.SETTLED, _S.RETAINED_FOR_REVIEW):
@@ -73,7 +73,7 @@ def _check_retention(context: BlueprintContext, options: CancelOptions) -> None:
 
 
 def _until_it_has_stopped(context: BlueprintContext, request_id: str) -> bool:
-    while context.requests.live() == request_id:
+    while context.requests.live():
         if not context.clock.sleep(_POLL_SECONDS):
             return False
     return True

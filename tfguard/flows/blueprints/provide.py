@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tfguard.errors import OpenOperationError, TfguardError, UsageError
+from tfguard.errors import OpenOperationError, OperationAliveError, TfguardError, UsageError
 from tfguard.flows.blueprints.asking import ask_probes
 from tfguard.flows.blueprints.context import BlueprintContext, Values, stack_steps, values_of
 from tfguard.flows.blueprints.graph import work_through
@@ -50,24 +50,22 @@ def provide(
     `OperationAliveError` when another tfguard is at work, `OpenOperationError` for a request that has to be cleaned up
     first, `RecordError` when it cannot be written.
     """
-    found = context.requests.current()
-    if found is not None and found.state in (_S.CANCEL_PENDING, _S.SETTLED):
-        raise OpenOperationError(
-            f"request {found.id} was cancelled, and what it made is still there",
-            f"`tfguard blueprint destroy {context.file}` takes it away, "
-            f"`tfguard blueprint cancel --retain {context.file}` keeps it",
-        )
-    standing = found if found is not None and not found.terminal else None
-    request_id = standing.id if standing else context.requests.new_id()
-    with context.requests.holding(request_id):
-        request = context.requests.read(standing.id) if standing else draft(context, request_id, options)
+    before = _standing(context)
+    with context.requests.holding():
+        # Somebody may have worked on it until now.
+        standing = _standing(context)
+        if (standing.id if standing else None) != (before.id if before else None):
+            raise OperationAliveError("another tfguard has begun or ended a request meanwhile", "run the command again")
+        if standing is not None:
+            _refuse_cancelled(context, standing)
+            refuse_lost_steps(context, standing)
+        request = standing or draft(context, context.requests.new_id(), options)
         changed = _inputs(context, request, options) if standing else None
         upcoming = _with_changes(context, request, changed)
         checks = preflight(upcoming)
         approve(upcoming)
         if standing is None:
-            if found is not None:
-                pack_over(context, found)
+            pack_over(context)
             request = context.requests.create(request.intent, context.text)
         journal = Journal(context.requests, request)
         _note_changes(context, journal, changed)
@@ -75,9 +73,37 @@ def provide(
         return _Provision(context, journal, options.told).run()
 
 
-def pack_over(context: BlueprintContext, request: Request) -> None:
-    """Pack a request that is over away; where that fails it stays as it is, which is said aloud."""
-    if not request.terminal or request.id not in context.requests.ids():
+def _refuse_cancelled(context: BlueprintContext, request: Request) -> None:
+    if request.state in (_S.CANCEL_PENDING, _S.SETTLED):
+        raise OpenOperationError(
+            f"request {request.id} was cancelled, and what it made is still there",
+            f"`tfguard blueprint destroy {context.file}` takes it away, "
+            f"`tfguard blueprint cancel --retain {context.file}` keeps it",
+        )
+
+
+def refuse_lost_steps(context: BlueprintContext, request: Request) -> None:
+    """Raise `UsageError` where the blueprint does not have a step any more that has made something: nobody would tell
+    of that, or take it away."""
+    lost = [name for name, record in request.steps.items() if record.made and name not in context.blueprint.steps]
+    if lost:
+        raise UsageError(
+            f"request {request.id} has made {', '.join(lost)}, which the blueprint does not have any more",
+            f"use the blueprint as it was applied: {context.requests.location}/requests/{request.id}/"
+            f"blueprint-{request.blueprint_digest}.yaml",
+        )
+
+
+def _standing(context: BlueprintContext) -> Request | None:
+    """The request that is not over; None where there is none."""
+    found = context.requests.current()
+    return found if found is not None and not found.terminal else None
+
+
+def pack_over(context: BlueprintContext) -> None:
+    """Pack the last request away, which is over; where that fails it stays as it is, which is said aloud."""
+    request = context.requests.current()
+    if request is None or request.id not in context.requests.ids():
         return
     try:
         context.requests.pack(request.id)
@@ -237,7 +263,10 @@ class _Provision:
     def _verify(self, name: str) -> str:
         try:
             seen = self._context.stacks.verify(self._values.call(name))
-            why = seen.failure and f"whether its objects exist cannot be told: {seen.failure}"
+            # What the engine says may hold a secret, and goes to the user alone (rule 10).
+            why = "whether its objects exist cannot be told: the engine could not look" if seen.failure else ""
+            if seen.failure:
+                self._steps.say(name, seen.failure)
             if seen.missing:
                 why = f"its state has {', '.join(seen.missing[:3])}, which the provider does not have"
         except TfguardError as error:

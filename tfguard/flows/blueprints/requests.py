@@ -19,8 +19,8 @@ from datetime import datetime
 from pathlib import Path
 from threading import Lock
 
-from tfguard.errors import ConflictError, CorruptRecordError, OperationAliveError, TfguardError
-from tfguard.flows.heads import Heads
+from tfguard.errors import ConflictError, CorruptRecordError, RecordError, TfguardError
+from tfguard.flows.heads import LEASE_LASTS, Heads
 from tfguard.flows.upkeep import Upkeep
 from tfguard.model.blueprint_request import Request, RequestEvent, RequestIntent, fold
 from tfguard.model.ids import new_operation_id
@@ -54,6 +54,9 @@ class Requests:
         self._console = console
         self._heads = Heads(store, clock, host, self._newest)
         self._writing = Lock()
+        self._run: str | None = None
+        self._renewed = clock.now()
+        self._lost = False
 
     @property
     def location(self) -> str:
@@ -123,37 +126,54 @@ class Requests:
         return blob.data.decode(errors="replace") if blob else None
 
     def append(self, request_id: str, *events: RequestEvent) -> None:
-        """Add to a request's journal; it is durable when this returns."""
+        """Add to a request's journal; it is durable when this returns.
+
+        Raises `RecordError` also when this process was stopped for so long that another tfguard works on it by now.
+        """
         with self._writing:
+            if self._run is not None and abs(self._clock.now() - self._renewed) > LEASE_LASTS:
+                self.renew(self._run)
+            if self._lost:
+                raise RecordError(
+                    f"another tfguard works on request {request_id} by now: this one was stopped for too long",
+                    "see `tfguard blueprint status`; nothing more is begun here",
+                )
             self._store.append(_of(request_id, "events.jsonl"), encode_events(events))
 
-    def live(self) -> str | None:
-        """The id of the request that a tfguard is at work on now, if one is."""
-        return self._heads.live()
+    def live(self) -> bool:
+        """Whether a tfguard is at work on the blueprint now."""
+        return self._heads.live() is not None
 
     def new_id(self) -> str:
         """An id for a request that begins now."""
         return new_operation_id(self._clock.now())
 
     @contextmanager
-    def holding(self, request_id: str) -> Iterator[None]:
-        """Hold the blueprint's lease: of two tfguards one alone goes on.
+    def holding(self) -> Iterator[None]:
+        """Hold the blueprint's lease: of two tfguards one alone goes on, whatever request they mean.
 
         Raises `OperationAliveError` when another is at work, `RecordError` when nothing can be written.
         """
-        self._heads.claim(request_id, None)
+        run = self.new_id()
+        self._heads.claim(run, None)
+        self._run, self._renewed = run, self._clock.now()
         try:
-            with Upkeep(request_id, self, self._clock, self._console):
+            with Upkeep(run, self, self._clock, self._console):
                 yield
         finally:
+            self._run, self._lost = None, False
             try:
-                self._heads.release(request_id)
+                self._heads.release(run)
             except TfguardError as error:
                 self._console.warn(f"{error.what}; the lease of this run ends by itself within a minute")
 
     def renew(self, operation_id: str, engine: ProcessIdentity | None = None) -> bool:
         """Say that the holder lives; False when somebody else has the lease by now."""
-        return self._heads.renew(operation_id, engine)
+        if self._heads.renew(operation_id, engine):
+            self._renewed = self._clock.now()
+        else:
+            self._lost = True
+        return not self._lost
 
     def journal(self, operation_id: str, entries: Sequence[JournalEntry]) -> None:
         """Nothing: a request's events are written one by one, each before what it announces."""
@@ -246,15 +266,6 @@ class Journal:
             self._requests.append(self._request.id, event)
             self._request = after
             return after
-
-
-def refuse_if_alive(requests: Requests) -> None:
-    """Raise `OperationAliveError` when a tfguard is at work on the blueprint."""
-    if (live := requests.live()) is not None:
-        raise OperationAliveError(
-            f"request {live} is being worked on by another tfguard",
-            "wait for it, or stop it with `tfguard blueprint cancel FILE`",
-        )
 
 
 def absolute(file: Path) -> str:

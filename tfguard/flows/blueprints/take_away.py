@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from tfguard.errors import UsageError
 from tfguard.flows.blueprints.context import BlueprintContext, values_of
 from tfguard.flows.blueprints.graph import work_through
 from tfguard.flows.blueprints.keeping import retain_step
+from tfguard.flows.blueprints.provide import refuse_lost_steps
 from tfguard.flows.blueprints.requests import Journal
 from tfguard.flows.blueprints.steps import StepRunner
 from tfguard.flows.blueprints.stopping import Stopping
@@ -43,9 +43,9 @@ def take_away(
     found = context.requests.current()
     if found is None or found.terminal:
         return found
-    with context.requests.holding(found.id):
+    with context.requests.holding():
         request = context.requests.read(found.id)
-        _refuse_lost_steps(context, request)
+        refuse_lost_steps(context, request)
         approve(request)
         journal = Journal(context.requests, request)
         settle(context, journal, options.reason)
@@ -83,16 +83,6 @@ def keep(context: BlueprintContext, journal: Journal, time: timedelta, owner: st
     if journal.request.state is not _S.RETAINED_FOR_REVIEW:
         journal.write(lambda at, by: RequestEvent(at, by, reason, state=_S.RETAINED_FOR_REVIEW))
     return journal.request
-
-
-def _refuse_lost_steps(context: BlueprintContext, request: Request) -> None:
-    lost = [name for name, record in request.steps.items() if record.made and name not in context.blueprint.steps]
-    if lost:
-        raise UsageError(
-            f"request {request.id} has made {', '.join(lost)}, which the blueprint does not have any more",
-            f"use the blueprint as it was applied: {context.requests.location}/requests/{request.id}/"
-            f"blueprint-{request.blueprint_digest}.yaml",
-        )
 
 
 class _TakeAway:
