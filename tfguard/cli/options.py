@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -54,6 +54,22 @@ def state_option() -> Decorator:
     return click.option(
         "-state", "--state", "state_path", metavar="FILE", help="The state that the run named with its own -state."
     )
+
+
+def variable_options() -> Decorator:
+    """`-var` and `-var-file`, spelled as the engine spells them; `variable_words` makes its words of them again."""
+    one = click.option(
+        "-var", "--var", "variables", multiple=True, metavar="NAME=VALUE", help="A variable of the provider's block."
+    )
+    file = click.option(
+        "-var-file", "--var-file", "variable_files", multiple=True, metavar="FILE", help="Variables in a file."
+    )
+    return lambda function: one(file(function))
+
+
+def variable_words(variables: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
+    """The engine's words for the values of `variable_options`."""
+    return (*(f"-var={text}" for text in variables), *(f"-var-file={name}" for name in files))
 
 
 def print_document(document: Mapping[str, object]) -> None:
