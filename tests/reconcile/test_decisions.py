@@ -12,7 +12,7 @@ from tfguard.catalog.loader import load_catalog
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.engine import EngineInfo
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
-from tfguard.model.finding import Verdict
+from tfguard.model.finding import Verdict, tainted_id
 from tfguard.model.inventory import CloudObject
 from tfguard.model.operation import (
     Actor,
@@ -219,7 +219,6 @@ ERRORED = ErroredState("errored.tfstate", None, "lineage", 4)
         (operation(), ()),
         (operation(left(ROLE, Outcome.RECORDED)), ()),
         (operation(left(ROLE, Outcome.ABSENT)), ()),
-        (operation(left(ROLE, Outcome.TAINTED)), ()),
         (operation(ORPHANED), (f"tfguard import --orphan {ID}",)),
         (operation(replace(ORPHANED, disposition="retain")), ()),
         (operation(replace(ORPHANED, action=Action.DELETE)), ("tfguard orphans list",)),
@@ -242,6 +241,14 @@ ERRORED = ErroredState("errored.tfstate", None, "lineage", 4)
 def test_the_next_commands_are_exact_and_said_once(given: Operation, commands: tuple[str, ...]) -> None:
     assert next_actions(given) == commands
     assert bool(commands) is given.open
+
+
+def test_what_is_left_tainted_can_be_kept_though_nothing_is_open() -> None:
+    given = operation(left(ROLE, Outcome.TAINTED), left(OTHER, Outcome.RECORDED))
+    assert not given.open
+    assert next_actions(given) == (f"tfguard orphans retain {tainted_id('lineage', ROLE)} --reason TEXT",)
+    wanted = replace(given, intent=replace(given.intent, command="taint"))
+    assert next_actions(wanted) == (), "whoever marks an object wants it to be replaced"
 
 
 def test_the_next_command_is_called_as_this_one_was() -> None:

@@ -301,7 +301,8 @@ def test_only_the_first_rule_that_fits_is_used() -> None:
 
 
 def test_soft_deleted_is_a_ruling_with_a_name() -> None:
-    assert (soft_deleted().verdict, soft_deleted().rule) == (Verdict.SOFT_DELETED, "soft-deleted")
+    ruling = soft_deleted(role("ending"))
+    assert (ruling.verdict, ruling.rule) == (Verdict.SOFT_DELETED, "soft-deleted")
 
 
 HERE, THERE = ("aws", "123456789012", "eu-west-1"), ("aws", "210987654321", "us-east-1")

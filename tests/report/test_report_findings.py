@@ -51,6 +51,25 @@ SETTLED = finding(disposition=Disposition("o-3fa9c1d2", DispositionKind.RETAIN, 
 GAPS = Coverage(gaps=(Gap("aws 1 eu-west-1 aws_vpc", "AccessDenied"), Gap("aws_vpc.main", "not looked up")))
 
 
+@pytest.mark.parametrize(
+    ("stateful", "said"),
+    [(True, "; it HOLDS DATA"), (False, ", unless it is kept\n"), (None, "; whether it holds data is not known")],
+)
+def test_a_tainted_object_is_told_with_what_the_next_apply_does_and_how_to_keep_it(
+    stateful: bool | None, said: str
+) -> None:
+    one = finding(verdict=Verdict.TAINTED)
+    assert one.object is not None
+    found = None if stateful is None else replace(one.object, stateful=stateful)
+    text = findings_text([replace(one, object=found)], Coverage(), PLAIN)
+    assert "the next apply will destroy it and create it anew, unless it is kept" in text
+    assert said in text
+    assert "`tfguard orphans retain o-3fa9c1d2 --reason TEXT`; to replace it: apply" in text
+    kept = Disposition("o-3fa9c1d2", DispositionKind.UNTAINT, NOW, "me@host", "it is fine", "01B")
+    settled = findings_text([replace(one, disposition=kept)], Coverage(), PLAIN)
+    assert ("settled: untaint by me@host: it is fine" in settled, "next apply" in settled) == (True, False)
+
+
 def test_the_text_names_object_address_evidence_and_certainty() -> None:
     text = findings_text([finding()], Coverage(), PLAIN)
     for part in ("o-3fa9c1d2", "orphaned", "certain", "aws_iam_role app", "123456789012", "2026-03-01T12:00:00Z"):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_report_findings import EVIL, GAPS, SETTLED, finding
 from test_report_operation import ERRORED, OBSERVED, ORPHANED, operation, step
 
-from tfguard.model.finding import Verdict
+from tfguard.model.finding import Verdict, tainted_id
 from tfguard.model.inventory import Coverage
 from tfguard.model.operation import OperationStatus, Outcome
 from tfguard.report.github import (
@@ -155,3 +155,15 @@ def test_of_each_level_no_more_annotations_are_made_than_are_shown_and_the_last_
     assert sum(line.startswith("::error") for line in lines) == 10
     assert sum(line.startswith("::warning") for line in lines) == 10
     assert "16 more are not shown here" in lines[9]
+
+
+def test_a_tainted_object_is_a_warning_beside_what_needs_a_decision() -> None:
+    one = finding(verdict=Verdict.TAINTED)
+    text = unescape(findings_summary([one], Coverage(), "tfguard -chdir=live"))
+    assert text.startswith("### tfguard: findings that need a decision: 0\n")
+    assert "In the state, and tainted: 1." in text
+    assert "```sh\ntfguard -chdir=live orphans retain o-3fa9c1d2 --reason TEXT\n```" in text
+    (told,) = finding_annotations([one])
+    assert (told.level, told.about, "the next apply will destroy it" in told.message) == ("warning", one.id, True)
+    (left,) = operation_annotations(operation(step("a.tainted", Outcome.TAINTED)))
+    assert (left.level, left.title, left.about) == ("warning", "tainted: a.tainted", tainted_id("lineage", "a.tainted"))

@@ -198,3 +198,15 @@ def test_an_operation_without_a_result_is_told_as_open() -> None:
 def test_history_is_one_line_an_operation() -> None:
     line = history_line(operation(ORPHANED), OperationStatus.ERROR)
     assert re.fullmatch(r"01A  2026-03-01 12:00:00Z  apply +error +open +me@host", line)
+
+
+def test_what_is_left_tainted_is_told_with_what_the_next_apply_does() -> None:
+    held = replace(OBSERVED, in_state=True, finding_id=None, stateful=True)
+    left = step("a.tainted", Outcome.TAINTED, held, error="local-exec: failed")
+    for text in ("\n".join(summary_lines(operation(left), NEXT, PLAIN)), status(operation(left))):
+        assert "the next apply will destroy it and create it anew, unless it is kept; it HOLDS DATA" in text
+    both = replace(left, outcome=Outcome.DUPLICATED, evidence=(Evidence(EvidenceKind.TAINTED, "tainted"),))
+    assert "the next apply will destroy it" in status(operation(both)), "a second object hides no mark"
+    asked_for = operation(left)
+    asked_for = replace(asked_for, intent=replace(asked_for.intent, command="taint"))
+    assert list(summary_lines(asked_for, (), PLAIN)) == []

@@ -9,12 +9,14 @@ from enum import StrEnum
 
 
 class DispositionKind(StrEnum):
-    """The three ways to settle a finding, and what takes the second back."""
+    """The three ways to settle a finding, what takes the second back, and how a tainted object is kept."""
 
     IMPORT = "import"
     RETAIN = "retain"
     DESTROY = "destroy"
     RELEASE = "release"
+    UNTAINT = "untaint"
+    RESTORE = "restore"
 
 
 class DestroyStage(StrEnum):
@@ -43,7 +45,9 @@ class Disposition:
     """One line of the ledger: who settled which finding, how, when and why.
 
     Of what is retained `until` is when it becomes a finding again (None: it belongs elsewhere, and never does), `owner`
-    who keeps it and `cost_owner` who pays. `stage` is how far a deletion is.
+    who keeps it and `cost_owner` who pays. Of what was deleted and still waits for its end `until` is that end. `stage`
+    is how far a deletion is; of what is restored it tells that the calls were not all made. `tagged`: a tag on the
+    object itself is to say that it is kept.
     """
 
     finding_id: str
@@ -59,6 +63,7 @@ class Disposition:
     cost_owner: str = ""
     stage: DestroyStage | None = None
     object: DecidedObject | None = None
+    tagged: bool = False
 
     def holds(self, now: datetime) -> bool:
         """Whether the finding is settled by it: a retention whose date has passed, a release, and a deletion that was
@@ -68,9 +73,9 @@ class Disposition:
                 return not self.overdue(now)
             case DispositionKind.DESTROY:
                 return self.stage is DestroyStage.ABSENT
-            case DispositionKind.RELEASE:
+            case DispositionKind.RELEASE | DispositionKind.RESTORE:
                 return False
-            case DispositionKind.IMPORT:
+            case DispositionKind.IMPORT | DispositionKind.UNTAINT:
                 return True
 
     def overdue(self, now: datetime) -> bool:

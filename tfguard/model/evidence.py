@@ -40,6 +40,9 @@ class EvidenceKind(StrEnum):
     OVERDUE = "retention-ended"
     RELEASED = "released"
     DELETION = "deletion-not-verified"
+    SOFT_DELETED = "soft-deleted"
+    RESTORED = "restored-not-imported"
+    RETENTION_TAG = "retention-tag"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,6 +16,7 @@ class Verdict(StrEnum):
 
     ORPHANED = "orphaned"
     DUPLICATED = "duplicated"
+    TAINTED = "tainted"
     UNMANAGED = "unmanaged"
     MISSING = "missing"
     RETAINED = "retained"
@@ -31,12 +33,14 @@ _ACTIONS = {
     Verdict.ORPHANED: _ALL,
     Verdict.UNMANAGED: _ALL,
     Verdict.DUPLICATED: (DispositionKind.RETAIN, DispositionKind.DESTROY),
+    Verdict.TAINTED: (DispositionKind.RETAIN,),
+    Verdict.SOFT_DELETED: (DispositionKind.IMPORT,),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One stray object, of one operation or found by a scan.
+    """One stray object, of one operation or found by a scan; or one that the state marks for replacement (`tainted`).
 
     `address` is the only address that it can belong to; where there are several, `addresses` names them and a person
     has to choose (rule 11). `provider_key` is the provider configuration through which it was seen.
@@ -56,6 +60,25 @@ class Finding:
     @property
     def actions(self) -> tuple[str, ...]:
         """What tfguard can do about it now; nothing for one that is decided or that has no place in the state."""
-        if self.disposition is not None or self.object is None:
+        named = self.object is not None or self.verdict is Verdict.TAINTED  # which the state knows by its address
+        if self.disposition is not None or not named:
             return ()
         return tuple(kind.value for kind in _ACTIONS.get(self.verdict, ()))
+
+    @property
+    def needs_action(self) -> bool:
+        """Whether it waits for a person's decision.
+
+        A tainted object does not: it is no stray, no operation is open for it, and the next apply deals with it. Nor
+        does one that is deleted and goes by itself.
+        """
+        return self.disposition is None and self.verdict not in (Verdict.TAINTED, Verdict.SOFT_DELETED)
+
+
+def tainted_id(lineage: str, address: str) -> str:
+    """The id of the finding that what the state with this lineage has at an address is tainted.
+
+    It is another one than that of the object: a decision about a stray says nothing of what became of it in a state.
+    """
+    told = "\x1f".join(("tainted", lineage, address))
+    return "o-" + hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:8]

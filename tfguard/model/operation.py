@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from tfguard.model.engine import EngineInfo
-from tfguard.model.evidence import Confidence, Evidence
+from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.failure import Failure
 from tfguard.model.lease import Lease
 from tfguard.model.plan import Action
@@ -108,7 +108,10 @@ class AppliedPlan:
 
 @dataclass(frozen=True, slots=True)
 class ObservedObject:
-    """An object that the provider was seen to hold for a step. `in_state` tells the one that the state knows."""
+    """An object that the provider was seen to hold for a step. `in_state` tells the one that the state knows.
+
+    One that is `soft_deleted` was deleted by then, and only waited for its end: till `gone_after`, where that was told.
+    """
 
     type: str
     id: str
@@ -126,6 +129,8 @@ class ObservedObject:
     tags: Mapping[str, str] = field(default_factory=dict)
     addresses: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    soft_deleted: bool = False
+    gone_after: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +166,11 @@ class Step:
     def open(self) -> bool:
         """Whether somebody still has to look at this step."""
         return self.disposition is None and self.outcome is not None and self.outcome.needs_action
+
+    @property
+    def tainted(self) -> bool:
+        """Whether the state marks its object for replacement; there may be a second object for the address besides."""
+        return self.outcome is Outcome.TAINTED or any(item.kind is EvidenceKind.TAINTED for item in self.evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +327,11 @@ class Operation:
     def steps(self) -> tuple[Step, ...]:
         """The steps as they are known now."""
         return self.result.steps if self.result else self.intent.steps
+
+    @property
+    def lineage(self) -> str:
+        """The lineage of the state that it left, else of the one that it started from; empty where there was none."""
+        return (self.result.lineage if self.result else "") or self.intent.lineage
 
     @property
     def open(self) -> bool:

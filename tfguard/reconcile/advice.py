@@ -6,19 +6,24 @@ import shlex
 from collections.abc import Sequence
 
 from tfguard.model.evidence import EvidenceKind
+from tfguard.model.finding import tainted_id
 from tfguard.model.operation import Operation, Outcome, Step
 from tfguard.model.secrets import is_withheld
 
 
 def next_actions(operation: Operation, command: str = "tfguard") -> tuple[str, ...]:
-    """What to run next; nothing for a settled operation. `command` is how tfguard was called, `-chdir` included."""
-    if not operation.open:
-        return ()
+    """What to run next: what settles an open operation, and what keeps each object that it left tainted.
+
+    `command` is how tfguard was called, `-chdir` included.
+    """
     state = _state_option(operation.intent.argv)
     errored = operation.result.errored_state if operation.result else None
     if operation.result is None or (errored is not None and not errored.pushed):
         return (f"{command} recover{state}",)
     actions = [action for step in operation.steps if step.open for action in _for_step(step, command, state)]
+    if operation.intent.command != "taint":  # which marks what the user wants to be replaced
+        marked = [tainted_id(operation.lineage, step.address) for step in operation.steps if step.tainted]
+        actions += [f"{command} orphans retain{state} {finding_id} --reason TEXT" for finding_id in marked]
     return tuple(dict.fromkeys(actions))
 
 

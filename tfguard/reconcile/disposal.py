@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -11,6 +11,7 @@ from tfguard.catalog.types import JOINT, ResourceType
 from tfguard.model.durations import in_words
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject
+from tfguard.model.retention_tags import OWNER, UNTIL
 
 _DELETABLE = (Verdict.ORPHANED, Verdict.DUPLICATED, Verdict.UNMANAGED)
 _PREFIX = "aws_"
@@ -82,10 +83,15 @@ def changed_since(finding: Finding, now: CloudObject) -> Sequence[str]:
         ("ARN", before.arn, now.arn),
         ("name", before.name, now.name),
         ("creation time", before.created_at, now.created_at),
-        ("tags", before.tags or None, now.tags or None),
+        ("tags", _others(before.tags) or None, _others(now.tags) or None),
     )
     # What one side does not tell was left out by the record or by the list, and is no change.
     return tuple(label for label, old, new in pairs if old is not None and new is not None and old != new)
+
+
+def _others(tags: Mapping[str, str]) -> Mapping[str, str]:
+    """Tags without those that a retention puts on what it keeps, and takes away again."""
+    return {name: value for name, value in tags.items() if name not in (UNTIL, OWNER)}
 
 
 def dependant_types(catalog: Catalog, kind: ResourceType) -> Sequence[str]:

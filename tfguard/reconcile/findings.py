@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from tfguard.model.disposition import Disposition, DispositionKind, latest
@@ -26,9 +27,22 @@ def findings_of(operations: Iterable[Operation], ledger: Sequence[Disposition], 
         decided = decisions_since(operation, ledger)
         for step in operation.steps:
             for seen in step.observed:
-                if seen.finding_id and not seen.in_state and step.outcome in _VERDICTS:
-                    found[seen.finding_id] = _finding(operation, step, seen, decided.get(seen.finding_id), now)
+                if not seen.finding_id or seen.in_state:
+                    continue
+                decision = decided.get(seen.finding_id)
+                if step.outcome in _VERDICTS or waits(seen, now) or (seen.soft_deleted and came_back(decision)):
+                    found[seen.finding_id] = _finding(operation, step, seen, decision, now)
     return tuple(found.values())
+
+
+def waits(seen: ObservedObject, now: datetime) -> bool:
+    """Whether an object was deleted when it was seen, and may be there still: its waiting time is not over."""
+    return seen.soft_deleted and (seen.gone_after is None or now < seen.gone_after)
+
+
+def came_back(decision: Disposition | None) -> bool:
+    """Whether the last word about an object is that it was restored: it does not wait for its end any more."""
+    return decision is not None and decision.kind is DispositionKind.RESTORE and decision.stage is None
 
 
 def decisions_since(operation: Operation, ledger: Sequence[Disposition]) -> Mapping[str, Disposition]:
@@ -54,6 +68,8 @@ def lapsed(entry: Disposition | None, now: datetime) -> tuple[Evidence, ...]:
             return (Evidence(EvidenceKind.OVERDUE, f"overdue: kept until {entry.until:%Y-%m-%d %H:%M}Z by {by}"),)
         case DispositionKind.RELEASE:
             return (Evidence(EvidenceKind.RELEASED, f"was kept, and released by {by}"),)
+        case DispositionKind.RESTORE:
+            return (Evidence(EvidenceKind.RESTORED, restored(entry)),)
         case _:
             stage = entry.stage.value if entry.stage else "unknown"
             at = f"{entry.at:%Y-%m-%d %H:%M}Z"
@@ -62,26 +78,37 @@ def lapsed(entry: Disposition | None, now: datetime) -> tuple[Evidence, ...]:
             )
 
 
+def restored(entry: Disposition) -> str:
+    """What the ledger tells of a restoration after which nothing else was decided."""
+    what = "it was restored" if entry.stage is None else f"its restoration is {entry.stage.value}"
+    return f"{what} at {entry.at:%Y-%m-%d %H:%M}Z by {entry.actor}, and not imported since: {entry.reason}"
+
+
 def _finding(
     operation: Operation, step: Step, seen: ObservedObject, decided: Disposition | None, now: datetime
 ) -> Finding:
     addresses = seen.addresses or (step.address,)
+    verdict, told = _VERDICTS.get(step.outcome or Outcome.UNKNOWN, Verdict.SOFT_DELETED), seen.evidence or step.evidence
+    if seen.soft_deleted and came_back(decided):
+        verdict, seen = Verdict.ORPHANED, replace(seen, soft_deleted=False, gone_after=None)
+        told = tuple(item for item in told if item.kind is not EvidenceKind.SOFT_DELETED)
     when = Evidence(EvidenceKind.OPERATION, f"planned by operation {operation.id} ({operation.intent.command})")
     return Finding(
         id=seen.finding_id or "",
-        verdict=_VERDICTS[step.outcome or Outcome.UNKNOWN],
+        verdict=verdict,
         confidence=seen.confidence,
         address=addresses[0] if len(addresses) == 1 else None,
         operation_id=operation.id,
-        object=_object(seen),
-        evidence=(*(seen.evidence or step.evidence), when, *lapsed(decided, now)),
+        object=object_of(seen),
+        evidence=(*told, when, *lapsed(decided, now)),
         disposition=decided if decided and decided.holds(now) else None,
         addresses=addresses,
         provider_key=step.provider_key,
     )
 
 
-def _object(seen: ObservedObject) -> CloudObject:
+def object_of(seen: ObservedObject) -> CloudObject:
+    """What a record keeps of an object, as one."""
     return CloudObject(
         cloud=seen.cloud,
         account=seen.account,
@@ -94,6 +121,8 @@ def _object(seen: ObservedObject) -> CloudObject:
         created_at=seen.created_at,
         tags=seen.tags,
         stateful=seen.stateful,
+        soft_deleted=seen.soft_deleted,
+        gone_after=seen.gone_after,
     )
 
 

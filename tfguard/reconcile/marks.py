@@ -56,6 +56,8 @@ def observe(found: CloudObject, *, in_state: bool, confidence: Confidence) -> Ob
         name=found.name,
         created_at=found.created_at,
         stateful=found.stateful,
+        soft_deleted=found.soft_deleted,
+        gone_after=found.gone_after,
     )
 
 

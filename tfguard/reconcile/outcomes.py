@@ -43,6 +43,7 @@ from tfguard.reconcile.removals import (
     left_over,
     still_listed,
 )
+from tfguard.reconcile.waiting import with_waiting
 
 MASKED = "a key of its address is withheld, and the folder that could tell which one it is is not here"
 """Why nothing is known of a step whose address in the record is masked."""
@@ -51,7 +52,8 @@ MASKED = "a key of its address is withheld, and the folder that could tell which
 def conclude(steps: Sequence[Step], look: Look, catalog: Catalog) -> tuple[Step, ...]:
     """Each step with the outcome that the evidence gives, and the objects that were seen for it."""
     claims = Claims(steps, look, catalog)
-    return tuple(_as_far_as_told(step, _conclude(step, look, catalog, claims), look) for step in steps)
+    concluded = [_as_far_as_told(step, _conclude(step, look, catalog, claims), look) for step in steps]
+    return tuple(with_waiting(step, look, catalog) for step in concluded)
 
 
 def _as_far_as_told(step: Step, concluded: Step, look: Look) -> Step:

@@ -13,6 +13,7 @@ from tfguard.model.disposition import Disposition
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject, MadeBy
+from tfguard.model.retention_tags import told_by
 from tfguard.model.secrets import WITHHELD_WORD, Withholding, is_secret
 from tfguard.reconcile.explaining import Explanation
 from tfguard.reconcile.findings import lapsed
@@ -125,7 +126,8 @@ def without_secrets(found: CloudObject, secrets: frozenset[str]) -> CloudObject:
 
 def ruled(found: CloudObject, ruling: Ruling) -> Finding:
     """The finding for an object that a rule leaves out."""
-    evidence = (Evidence(EvidenceKind.RULE, ruling.reason),)
+    kind = EvidenceKind.SOFT_DELETED if ruling.verdict is Verdict.SOFT_DELETED else EvidenceKind.RULE
+    evidence = (Evidence(kind, ruling.reason),)
     address = ruling.disposition.address if ruling.disposition else None
     operation = (ruling.disposition.operation_id or None) if ruling.disposition else None
     return Finding(
@@ -143,6 +145,14 @@ def with_lapsed(finding: Finding, decided: Mapping[str, Disposition], now: datet
     if entry is None or is_newer(found, entry):
         return finding
     return replace(finding, evidence=(*finding.evidence, *lapsed(entry, now)))
+
+
+def with_tag(finding: Finding) -> Finding:
+    """The finding with what a tag says of who keeps its object: evidence for a person, and no decision of anybody."""
+    told = told_by(finding.object.tags) if finding.object else None
+    if told is None:
+        return finding
+    return replace(finding, evidence=(*finding.evidence, Evidence(EvidenceKind.RETENTION_TAG, told)))
 
 
 def missing(lost: Unlisted) -> Finding:

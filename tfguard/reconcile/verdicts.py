@@ -23,6 +23,7 @@ from tfguard.model.inventory import ANY_VALUE, UNKNOWN_REGION, CloudObject, List
 from tfguard.reconcile.matching import CLOCK_SKEW
 from tfguard.reconcile.scopes import Place
 from tfguard.reconcile.state_index import StateIndex
+from tfguard.reconcile.waiting import said_of
 
 _GLOBAL = "global"
 
@@ -287,9 +288,9 @@ class Judge:
         return self._kept.get(found.finding_id) or self._kept.get(replace(found, account=None).finding_id)
 
 
-def soft_deleted() -> Ruling:
+def soft_deleted(found: CloudObject) -> Ruling:
     """The ruling on an object that is listed and only waits for its end."""
-    return Ruling(Verdict.SOFT_DELETED, "soft-deleted", "it is deleted, and waits for its end")
+    return Ruling(Verdict.SOFT_DELETED, "soft-deleted", said_of(found).detail)
 
 
 def kept_by(ledgers: Collection[Disposition], now: datetime) -> Mapping[str, Disposition]:

@@ -7,13 +7,13 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tfguard.model.address import import_block
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject, Coverage
 from tfguard.model.secrets import is_withheld
-from tfguard.report.operation import SETTLE_DUPLICATE
+from tfguard.report.operation import SETTLE_DUPLICATE, what_the_next_apply_does
 from tfguard.report.paint import Paint
 
 _COLUMNS = (
@@ -33,24 +33,30 @@ _COLUMNS = (
 
 def findings_text(findings: Sequence[Finding], coverage: Coverage, paint: Paint) -> str:
     """For a person: each finding with its evidence, and how far the look reached as the last line."""
-    lines: list[str] = []
-    for finding in findings:
-        row = _row(finding)
-        loud = ("dim",) if finding.disposition else ("red", "bold")
+    lines = [line for finding in findings for line in finding_lines(finding, paint)] or ["no findings"]
+    return "\n".join([*lines, coverage_line(coverage)]) + "\n"
+
+
+def finding_lines(finding: Finding, paint: Paint) -> Iterator[str]:
+    """A finding: what it is, where it belongs, the evidence, and what can be done or was decided about it."""
+    row = _row(finding)
+    loud = ("red", "bold") if finding.needs_action else ("dim",) if finding.disposition else ("yellow", "bold")
+    yield f"{paint(finding.id, 'bold')}  {paint(finding.verdict.value, *loud)}, {finding.confidence.value}"
+    if finding.object is not None:
         where = " ".join(part for part in (row["account"], row["region"]) if part)
         since = f", created {row['created_at']}" if row["created_at"] else ""
-        lines.append(f"{paint(finding.id, 'bold')}  {paint(finding.verdict.value, *loud)}, {finding.confidence.value}")
-        lines.append(f"  {row['type']} {row['import_id']}{in_brackets(row['name'])} ({where}{since})")
-        lines.append(f"  for {finding.address or 'one of ' + ', '.join(finding.addresses)}")
-        lines += [f"  evidence: {item.kind.value}: {item.detail}" for item in finding.evidence]
-        if finding.verdict is Verdict.DUPLICATED and not finding.disposition:
-            lines.append(f"  to settle: {SETTLE_DUPLICATE}")
-        if finding.disposition:
-            decision = finding.disposition
-            lines.append(f"  settled: {decision.kind.value} by {decision.actor}: {decision.reason}")
-    if not findings:
-        lines.append("no findings")
-    return "\n".join([*lines, coverage_line(coverage)]) + "\n"
+        yield f"  {row['type']} {row['import_id']}{in_brackets(row['name'])} ({where}{since})"
+    yield f"  for {finding.address or 'one of ' + ', '.join(finding.addresses)}"
+    for item in finding.evidence:
+        yield f"  evidence: {item.kind.value}: {item.detail}"
+    if finding.disposition:
+        decision = finding.disposition
+        yield f"  settled: {decision.kind.value} by {decision.actor}: {decision.reason}"
+    elif finding.verdict is Verdict.DUPLICATED:
+        yield f"  to settle: {SETTLE_DUPLICATE}"
+    elif finding.verdict is Verdict.TAINTED:
+        yield f"  {paint(what_the_next_apply_does(finding.object.stateful if finding.object else None), 'bold')}"
+        yield f"  to keep it: `tfguard orphans retain {finding.id} --reason TEXT`; to replace it: apply"
 
 
 def called(found: CloudObject) -> str:
@@ -96,14 +102,14 @@ def import_blocks(findings: Sequence[Finding]) -> str:
     """Import blocks for the findings that may be imported and that nothing else claims the address of.
 
     A second object for one address is never among them: a person has to choose (rule 11). Nor is one whose address
-    is masked.
+    is masked, or one that is deleted: it has to be restored first.
     """
     addresses = Counter(finding.address for finding in findings if not finding.disposition)
     return "\n".join(
         import_block(finding.address, finding.object.import_id)
         for finding in findings
         if finding.address and finding.object and "import" in finding.actions and addresses[finding.address] == 1
-        if not is_withheld(finding.address)
+        if not is_withheld(finding.address) and not finding.object.soft_deleted
     )
 
 

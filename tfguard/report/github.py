@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tfguard.model.evidence import Evidence
-from tfguard.model.finding import Finding, Verdict
+from tfguard.model.finding import Finding, Verdict, tainted_id
 from tfguard.model.inventory import Coverage
 from tfguard.model.operation import Operation, OperationStatus, Outcome, Step
 from tfguard.report.findings import coverage_line
-from tfguard.report.operation import SETTLE_DUPLICATE, object_line, worst_first
+from tfguard.report.operation import SETTLE_DUPLICATE, object_line, what_the_next_apply_does, worst_first
 
 _ROWS = 50
 _EVIDENCE = 100
@@ -72,21 +72,32 @@ def findings_summary(findings: Sequence[Finding], coverage: Coverage, command: s
 
     `command` is how tfguard was called.
     """
-    waiting = [finding for finding in findings if finding.disposition is None]
+    waiting = [finding for finding in findings if finding.needs_action]
+    marked = [finding for finding in findings if finding.verdict is Verdict.TAINTED and finding.disposition is None]
     lines = [f"### tfguard: findings that need a decision: {len(waiting)}", ""]
     lines += [_text(coverage_line(coverage)), ""]
     lines += _table(("finding", "verdict", "confidence", "for", "object"), (_finding_row(f) for f in waiting))
     lines += _evidence((finding.id, item) for finding in waiting for item in finding.evidence)
     if any(finding.verdict is Verdict.DUPLICATED for finding in waiting):
         lines += ["", _text(f"To settle a duplicate: {SETTLE_DUPLICATE}")]
+    if marked:
+        lines += ["", f"In the state, and tainted: {len(marked)}. The next apply replaces what is not kept.", ""]
+        lines += _table(("finding", "for", "object", "next apply"), (_tainted_row(finding) for finding in marked))
     adopt = [f"{command} import --orphan {finding.id}" for finding in waiting if "import" in finding.actions]
-    return "\n".join([*lines, *_commands(adopt)]) + "\n\n"
+    keep = [f"{command} orphans retain {finding.id} --reason TEXT" for finding in marked]
+    return "\n".join([*lines, *_commands([*adopt, *keep])]) + "\n\n"
 
 
 def operation_annotations(operation: Operation) -> Iterator[Annotation]:
-    """One annotation for each stray object of an operation, and for each step of which nothing is known."""
+    """One annotation for each stray object of an operation, for each step of which nothing is known, and for each
+    object that is left tainted."""
     for step in worst_first(operation.steps):
-        if not step.open or step.outcome is None:
+        if step.outcome is None or not step.open:
+            if step.tainted and operation.intent.command != "taint":
+                stateful = next((seen.stateful for seen in step.observed if seen.in_state), None)
+                then = what_the_next_apply_does(stateful)
+                about = tainted_id(operation.lineage, step.address)
+                yield Annotation("warning", f"tainted: {step.address}", f"{about}: {then}{_why(step.evidence)}", about)
             continue
         level = "warning" if step.outcome is Outcome.UNKNOWN else "error"
         title = f"{step.outcome.value}: {step.address}"
@@ -103,12 +114,13 @@ def finding_annotations(findings: Iterable[Finding]) -> Iterator[Annotation]:
     for finding in findings:
         if finding.disposition is not None:
             continue
-        level = "warning" if finding.verdict is Verdict.UNKNOWN else "error"
+        level = "error" if finding.needs_action and finding.verdict is not Verdict.UNKNOWN else "warning"
         where = finding.address or f"one of {', '.join(finding.addresses)}"
+        then = f"; {_what_then(finding)}" if finding.verdict is Verdict.TAINTED else ""
         yield Annotation(
             level,
             f"{finding.verdict.value}: {where}",
-            f"{finding.id}: {_object(finding)}, {finding.confidence.value}{_why(finding.evidence)}",
+            f"{finding.id}: {_object(finding)}, {finding.confidence.value}{then}{_why(finding.evidence)}",
             finding.id,
         )
 
@@ -153,6 +165,14 @@ def _step_row(step: Step) -> tuple[str, ...]:
 def _finding_row(finding: Finding) -> tuple[str, ...]:
     where = finding.address or f"one of {', '.join(finding.addresses)}"
     return finding.id, finding.verdict.value, finding.confidence.value, where, _object(finding)
+
+
+def _tainted_row(finding: Finding) -> tuple[str, ...]:
+    return finding.id, finding.address or "", _object(finding), _what_then(finding)
+
+
+def _what_then(finding: Finding) -> str:
+    return what_the_next_apply_does(finding.object.stateful if finding.object else None)
 
 
 def _object(finding: Finding) -> str:

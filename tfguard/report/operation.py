@@ -21,6 +21,7 @@ SETTLE_DUPLICATE = (
     "delete the one that is not needed at the provider, then run `tfguard recover`; "
     "or, if it is not this stack's, `tfguard recover --not-ours ID --reason TEXT`"
 )
+_DATA = {True: "; it HOLDS DATA", False: "", None: "; whether it holds data is not known"}
 _MEANING = {
     Outcome.ORPHANED: "exists, and the state does not know it",
     Outcome.DUPLICATED: "exists more than once for one address",
@@ -109,6 +110,14 @@ def step_lines(step: Step, paint: Paint) -> Iterator[str]:
         yield f"      evidence: {evidence.kind.value}: {evidence.detail}"
     if outcome is Outcome.DUPLICATED and step.open:
         yield f"      to settle: {SETTLE_DUPLICATE}"
+    if step.tainted:
+        stateful = next((seen.stateful for seen in step.observed if seen.in_state), None)
+        yield f"      {paint(what_the_next_apply_does(stateful), 'bold')}"
+
+
+def what_the_next_apply_does(stateful: bool | None) -> str:
+    """What becomes of a tainted object; `stateful` tells whether its kind holds data, None where nobody knows."""
+    return f"the next apply will destroy it and create it anew, unless it is kept{_DATA[stateful]}"
 
 
 def object_line(seen: ObservedObject) -> str:

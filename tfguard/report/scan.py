@@ -39,7 +39,7 @@ _MEANING = {
     Verdict.UNKNOWN: "cannot be told; never delete these",
     Verdict.RETAINED: "kept on purpose",
     Verdict.MISSING: "in a state, and not at the provider",
-    Verdict.SOFT_DELETED: "wait for their end",
+    Verdict.SOFT_DELETED: "deleted, and gone after a time; an import restores them first",
     Verdict.FOREIGN: "another account owns them",
     Verdict.IGNORED: "left out by a rule",
     Verdict.MANAGED: "a state knows them",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from tfguard.model.disposition import Disposition
+from tfguard.model.finding import tainted_id
 from tfguard.model.operation import ErroredState, Operation, OperationStatus, Step
 from tfguard.schemas.codec import dump, format_time, hints_of
 from tfguard.schemas.document import as_object, with_schema
@@ -50,6 +52,26 @@ SHAPE: Shape = {
 }
 """What the document holds; a stack without any operation has no more than those that are always there."""
 
+STATUS_SHAPE: Shape = {**SHAPE, "deletions?": [{"decision": Disposition}]}
+"""The document by itself, as `status` prints it: with the deletions on the stack that were begun and have no end."""
+
+
+def status_document(
+    operation: Operation | None,
+    record_location: str,
+    next_actions: Sequence[str],
+    deletions: Sequence[Disposition],
+    *,
+    alive: bool = False,
+) -> Mapping[str, object]:
+    """The document for the operation that a stack is at, None where there is none, with the stack's deletions that
+    were begun and have no end. The rest is as for `operation_document`."""
+    begun = {"deletions": [{"decision": dump(entry, keep_none=True)} for entry in deletions]}
+    if operation is not None:
+        return {**operation_document(operation, record_location, next_actions, alive=alive), **begun}
+    empty = {"operation_id": None, "open": False, "status": None, "steps": [], "next_actions": list(next_actions)}
+    return with_schema(SCHEMA, {**empty, "record": record_location, **begun})
+
 
 def operation_document(
     operation: Operation, record_location: str, next_actions: Sequence[str], *, alive: bool = False
@@ -70,7 +92,7 @@ def operation_document(
         "actor": _actor(operation),
         "started_at": format_time(intent.started_at),
         "ended_at": format_time(result.ended_at) if result else None,
-        "steps": [_step(step) for step in operation.steps],
+        "steps": [_step(step, operation.lineage) for step in operation.steps],
         "error": result.error if result else None,
         "approval": intent.approval.how if intent.approval else None,
         "approved_by": intent.approval.by if intent.approval else None,
@@ -101,7 +123,7 @@ def _stack(operation: Operation) -> Mapping[str, object]:
         "location": intent.stack.location,
         "workspace": intent.stack.workspace,
         "directory": intent.stack.directory,
-        "lineage": (result.lineage if result else "") or intent.lineage,
+        "lineage": operation.lineage,
         "serial_before": intent.serial_before,
         "serial_after": result.serial_after if result else None,
     }
@@ -129,8 +151,9 @@ def _actor(operation: Operation) -> Mapping[str, object]:
     return {"user": actor.user, "host": actor.host, "ci": ci}
 
 
-def _step(step: Step) -> Mapping[str, object]:
+def _step(step: Step, lineage: str) -> Mapping[str, object]:
     findings = [found.finding_id for found in step.observed if found.finding_id and not found.in_state]
+    findings += [tainted_id(lineage, step.address)] if step.tainted else []
     return {
         **as_object(dump(step, keep_none=True)),
         "open": step.open,
