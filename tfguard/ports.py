@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from tfguard.model.action import ActionAnswer
 from tfguard.model.audit import AuditAnswer
 from tfguard.model.credentials import Expiry
 from tfguard.model.engine import EngineInfo
@@ -173,6 +174,30 @@ class Inventory(Protocol):
         ...
 
 
+class CloudActions(Protocol):
+    """The few calls of tfguard's own that change an object at its provider.
+
+    Each is made once, through the provider configuration that is given, and only in the object's own account; nothing
+    is forced. Whatever is in the way is in the answer, never an exception.
+    """
+
+    def delete(self, found: CloudObject, provider: ProviderConfig) -> ActionAnswer:
+        """Delete an object by its type's own call, in the gentlest form that the service has."""
+        ...
+
+    def restore(self, found: CloudObject, provider: ProviderConfig) -> ActionAnswer:
+        """Bring an object back into use that is deleted and only waits for its end."""
+        ...
+
+    def tag(self, found: CloudObject, provider: ProviderConfig, tags: Mapping[str, str]) -> ActionAnswer:
+        """Put these tags on an object, beside those that it has."""
+        ...
+
+    def untag(self, found: CloudObject, provider: ProviderConfig, names: Collection[str]) -> ActionAnswer:
+        """Take these tags from an object."""
+        ...
+
+
 class ShardLister(Protocol):
     """Lists many places at once, for a scan."""
 
@@ -257,23 +282,24 @@ class DeletionTarget:
     """One object to delete through the engine, outside the stack's configuration.
 
     `provider` is one of the stack's configurations. `region` is the object's own and overrides the provider's; None
-    and `global` leave that.
+    and `global` leave that. `final_snapshot` names the snapshot that is taken of it first; empty: none is.
     """
 
     type: str
     import_id: str
     provider: ProviderConfig
     region: str | None = None
+    final_snapshot: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
     """How far the engine has come with deleting an object.
 
-    `found` is False when the engine itself says that there is none, None when it could not tell. `read` is what it
-    read of the object. `deleted` is the engine's word that it is gone; without it, it may be gone all the same.
-    `errors` are for a person, one short line each, without secrets. `blocked` tells that something else that hangs on
-    the object or lies in it has to go first.
+    `found` is False when the engine itself says that there is none, None when it could not tell. What is not
+    `importable` the provider cannot import at all. `read` is what it read of the object. `deleted` is the engine's word
+    that it is gone; without it, it may be gone all the same. `errors` are for a person, one short line each, without
+    secrets. `blocked` tells that something else that hangs on the object or lies in it has to go first.
     """
 
     found: bool | None
@@ -282,6 +308,7 @@ class Deletion:
     errors: tuple[str, ...] = ()
     blocked: bool = False
     interrupted: bool = False
+    importable: bool = True
 
 
 class RunWatcher(Protocol):
@@ -405,9 +432,18 @@ class Engine(Protocol):
         """
         ...
 
-    def delete_object(self, target: DeletionTarget, directory: Path, user_agent: str, watcher: RunWatcher) -> Deletion:
+    def delete_object(
+        self,
+        target: DeletionTarget,
+        directory: Path,
+        user_agent: str,
+        watcher: RunWatcher,
+        gives_up: Callable[[], bool],
+    ) -> Deletion:
         """Delete what `prepare_deletion` has imported into `directory`, and nothing else; nothing is forced.
 
+        A provider may try for a long time what something else blocks: while it does, `gives_up` is asked whether the
+        engine is to be interrupted, once.
         The object is not read again, so that both belong right after each other. Can be repeated after a refusal.
         Raises `OperationAliveError` while an engine still works in it.
         """

@@ -66,7 +66,8 @@ def _paginators(service: str) -> dict[str, Any]:
 
 @every_entry
 def test_operations_exist(entry: ResourceType) -> None:
-    named = [call.operation for call in (*entry.details, entry.delete, entry.list) if call is not None]
+    calls = (*entry.details, *entry.restore, entry.delete, entry.list)
+    named = [call.operation for call in calls if call is not None]
     if entry.list and entry.list.each:
         named.append(entry.list.each.operation)
     assert [name for name in named if name not in _operations(entry.service)] == []
@@ -76,13 +77,14 @@ def test_operations_exist(entry: ResourceType) -> None:
 
 @every_entry
 def test_arguments_are_those_that_the_operations_take(entry: ResourceType) -> None:
-    calls = [(call.operation, call.arguments) for call in (*entry.details, entry.delete) if call is not None]
+    all_calls = (*entry.details, *entry.restore, entry.delete)
+    calls = [(call.operation, call.arguments) for call in all_calls if call is not None]
     if entry.list:
         per = entry.list.per.arguments if entry.list.per else {}
         calls.append((entry.list.operation, {**entry.list.arguments, **per}))
         calls.extend([(each.operation, each.arguments)] if (each := entry.list.each) else [])
     parent = _names_of(ENTRIES[entry.list.per.type]) if entry.list and entry.list.per else set()
-    values = dict.fromkeys(_names_of(entry) | parent, "something-as-long-as-the-longest-identifier")
+    values = dict.fromkeys(_names_of(entry) | parent, "as-long-as-the-longest-identifier".ljust(64, "-"))
     for operation, arguments in calls:
         report = ParamValidator().validate(
             fill(dict(arguments), values), _operations(entry.service)[operation].input_shape
@@ -125,7 +127,7 @@ def test_item_paths_exist_in_the_answers(entry: ResourceType) -> None:
     paths.extend(rule.when for rule in entry.ignore)
     paths.extend([*(rule.value for rule in entry.made_by), *(rule.when for rule in entry.made_by if rule.when)])
     single = (entry.name, entry.arn, entry.created, entry.tags, entry.only, entry.gone, entry.soft_deleted, entry.owner)
-    paths.extend(path for path in single if path)
+    paths.extend(path for path in (*single, entry.gone_after) if path)
     for path in paths:
         if "{" not in path:
             _resolve(_parse(path), item)
@@ -134,7 +136,7 @@ def test_item_paths_exist_in_the_answers(entry: ResourceType) -> None:
 @every_entry
 def test_detail_paths_exist_in_the_answers(entry: ResourceType) -> None:
     for call in entry.details:
-        for path in (call.created, call.tags):
+        for path in (call.created, call.tags, call.gone_after):
             if path:
                 _resolve(_parse(path), (_operations(entry.service)[call.operation].output_shape,))
 

@@ -94,7 +94,7 @@ class Scratch:
     def delete(self, target: DeletionTarget) -> Deletion:
         """Delete, as a new tfguard would."""
         with SignalGate() as gate:
-            return self._engine(gate).delete_object(target, self.folder, "tfguard/op-1", self.watcher)
+            return self._engine(gate).delete_object(target, self.folder, "tfguard/op-1", self.watcher, lambda: False)
 
 
 MakeScratch = Callable[[Path], Scratch]

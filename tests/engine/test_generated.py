@@ -150,18 +150,18 @@ def test_a_marked_value_that_one_of_several_arguments_must_have_becomes_a_variab
 def test_what_went_comes_back_where_a_plan_differs_without_it() -> None:
     one = RESOURCES["aws_db_instance"]
     assert "copy_tags_to_snapshot" not in text("aws_db_instance")
-    wishes = after_differences(one, Wishes(), ["copy_tags_to_snapshot", "password", "db_name"])
+    wishes = after_differences(one, SCHEMA, Wishes(), ["copy_tags_to_snapshot", "password", "db_name"])
     assert wishes == Wishes(kept=frozenset(["copy_tags_to_snapshot"]), variables=frozenset(["password"]))
     kept = text("aws_db_instance", wishes)
     assert "copy_tags_to_snapshot = false" in kept
     assert "password = var.x_password" in kept
     assert "db_name" not in kept
-    assert after_differences(one, wishes, ["copy_tags_to_snapshot"]) == wishes
+    assert after_differences(one, SCHEMA, wishes, ["copy_tags_to_snapshot"]) == wishes
 
 
 def test_nested_values_come_back_with_their_block() -> None:
     assert "point_in_time_recovery" not in text("aws_dynamodb_table")
-    wishes = after_differences(RESOURCES["aws_dynamodb_table"], Wishes(), ["point_in_time_recovery"])
+    wishes = after_differences(RESOURCES["aws_dynamodb_table"], SCHEMA, Wishes(), ["point_in_time_recovery"])
     kept = text("aws_dynamodb_table", wishes)
     assert "  point_in_time_recovery {\n    enabled = false\n    recovery_period_in_days = 0\n  }\n" in kept
 
@@ -181,3 +181,72 @@ def test_the_resources_of_a_root_module_are_known_in_both_syntaxes(tmp_path: Pat
     (tmp_path / "b.tf.json").write_text(json.dumps({"resource": [{"aws_vpc": {"three": {}}}, {"x": {"y": [{}]}}]}))
     (tmp_path / "c.tf.json").write_text("cut {")
     assert declared_resources(tmp_path) == {"aws_vpc.one", "aws_vpc.two", "aws_vpc.three", "x.y"}
+
+
+PROVIDER = {
+    "provider_schemas": {
+        "p": {
+            "resource_schemas": {
+                "x": {
+                    "block": {
+                        "attributes": {
+                            "comment": {"type": "string", "optional": True},
+                            "zone": {"type": "string", "optional": True, "computed": True},
+                            "force_destroy": {"type": "bool", "optional": True},
+                            "url": {"type": "string", "required": True},
+                        },
+                        "block_types": {
+                            "template": {
+                                "block": {"attributes": {"id": {"type": "string"}, "name": {"type": "string"}}}
+                            }
+                        },
+                    }
+                }
+            }
+        }
+    }
+}
+GENERATED = """resource "x" "one" {
+  comment       = null
+  force_destroy = true
+  url           = "one.example.com/id"
+  zone          = null
+  template {
+    id   = "lt-1"
+    name = "one"
+  }
+}
+"""
+
+
+def test_a_text_that_is_not_set_is_written_as_empty_where_a_default_would_take_its_place() -> None:
+    schema, (one,) = Schema(PROVIDER), parse_generated(GENERATED)
+    wishes = after_differences(one, schema, Wishes(), ["comment", "zone"])
+    kept = written(one, schema, wishes, {}).text
+    assert '  comment = ""\n' in kept
+    assert "zone" not in kept
+    # Where the provider takes no empty text it goes again, and does not come back.
+    refused = after_error(one, schema, wishes, "comment", 'expected comment to be one of ["a"], got ', {"comment"})
+    assert "comment" not in written(one, schema, refused, {}).text
+    assert after_differences(one, schema, refused, ["comment"]) == refused
+
+
+def test_an_address_gets_back_the_scheme_that_the_provider_strips() -> None:
+    schema, (one,) = Schema(PROVIDER), parse_generated(GENERATED)
+    said = 'expected "url" to have a host, got one.example.com/id'
+    wishes = after_error(one, schema, Wishes(), "url", said, {"url"})
+    assert 'url = "https://one.example.com/id"\n' in written(one, schema, wishes, {}).text
+    assert after_error(one, schema, wishes, "url", said, {"url"}) == wishes
+
+
+def test_of_two_nested_arguments_that_exclude_each_other_one_goes() -> None:
+    schema, (one,) = Schema(PROVIDER), parse_generated(GENERATED)
+    present = frozenset(written(one, schema, Wishes(), {}).lines)
+    said = '"template.0.name": conflicts with template.0.id'
+    wishes = after_error(one, schema, Wishes(), "template[0].name", said, present)
+    assert wishes.dropped == {"template[0].name"}
+
+
+def test_what_an_import_sets_to_have_more_deleted_is_not_kept() -> None:
+    schema, (one,) = Schema(PROVIDER), parse_generated(GENERATED)
+    assert "force_destroy" not in written(one, schema, first_wishes(one, schema), {}).text

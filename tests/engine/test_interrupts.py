@@ -218,3 +218,29 @@ def test_where_the_system_tells_no_senders_the_handlers_do(monkeypatch: pytest.M
         eventually(lambda: len(gate.seen) == 2)
         assert [gate.take(), gate.take()] == [(INT, True), (INT, False)]
     assert sent == [True]
+
+
+def test_an_engine_that_tfguard_has_stopped_hears_nothing_of_the_first_intent_that_follows() -> None:
+    policy = InterruptPolicy()
+    policy.stopped = True
+    assert [policy.forwards(Arrival(INT, at, KEY)) for at in (5, 9)] == [False, True]
+
+
+def test_the_gate_stops_an_engine_once_and_none_that_has_an_interrupt_already() -> None:
+    sent: list[str] = []
+
+    def interrupt() -> bool:
+        sent.append("interrupt")
+        return True
+
+    with SignalGate() as gate:
+        gate.stop_engine()  # nothing runs
+        with gate.forwarding(interrupt):
+            gate.stop_engine()
+            gate.stop_engine()
+        assert (sent, gate.interrupted, gate.take()) == (["interrupt"], False, None)
+        with gate.forwarding(interrupt):
+            os.kill(os.getpid(), INT)
+            eventually(lambda: gate.interrupted)
+            gate.stop_engine()
+        assert sent == ["interrupt", "interrupt"]

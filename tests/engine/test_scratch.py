@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfguard.catalog.loader import load_catalog
-from tfguard.engine.cautious import more_cautious
+from tfguard.engine.cautious import more_cautious, with_final_snapshot
 from tfguard.engine.interrupts import SignalGate
 from tfguard.engine.locate import InstalledEngine
 from tfguard.engine.scratch import ScratchDeletion, provider_block
 from tfguard.engine.short_errors import errors_in_text, short_error
 from tfguard.errors import InputError
 from tfguard.model.engine import EngineInfo
-from tfguard.model.failure import blocks_deletion
+from tfguard.model.failure import blocks_deletion, wants_final_snapshot
 from tfguard.model.plan import ProviderConfig
 from tfguard.ports import Deletion, DeletionTarget
 
@@ -199,3 +199,23 @@ def test_a_folder_that_cannot_be_made_is_an_input_error(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
         refusing(tmp_path, "Error: no", {}, {})
+
+
+def test_a_last_snapshot_is_named_where_the_type_can_have_one() -> None:
+    named = {"final_snapshot_identifier": "last"}
+    assert with_final_snapshot({"final_snapshot_identifier": None, "skip_final_snapshot": True}, "last") == named
+    assert with_final_snapshot({"final_snapshot_name": None}, "last") == {"final_snapshot_name": "last"}
+    assert with_final_snapshot({"name": "one"}, "last") == {}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "final_snapshot_identifier is required when skip_final_snapshot is false",
+        "RDS Cluster final_snapshot_identifier is required when skip_final_snapshot is false",
+        "Neptune Cluster FinalSnapshotIdentifier is required when a final snapshot is required",
+    ],
+)
+def test_a_database_that_wants_a_last_snapshot_is_told_from_one_that_something_hangs_on(said: str) -> None:
+    assert wants_final_snapshot(said)
+    assert not wants_final_snapshot("InvalidDBInstanceState: one is not available")

@@ -44,6 +44,7 @@ class FakeEngine:
     changes: Mapping[str, PlannedChange] = field(default_factory=dict)
     needs: Mapping[str, str] = field(default_factory=dict)
     general: str | None = None
+    unread: str | None = None
     asked: list[tuple[str, ...]] = field(default_factory=list)
     drafts: list[str] = field(default_factory=list)
 
@@ -60,6 +61,8 @@ class FakeEngine:
         plan_file.touch()
         if self.general:
             return (ImportTrouble(None, self.general, general=True),)
+        if self.unread in [one.import_id for one in targets]:
+            return (ImportTrouble(None, "reading App: AccessDenied", general=True),)
         return tuple(
             ImportTrouble(one.address, self.refuses[one.import_id]) for one in targets if one.import_id in self.refuses
         )
@@ -123,6 +126,12 @@ def test_what_the_plan_would_replace_or_update_is_left_out(tmp_path: Path) -> No
     assert adopted(lenient.plan([candidate(number) for number in range(3)])) == [one.address for one in targets[1:]]
     drafted = planner(tmp_path, FakeEngine(changes=changes), may_update=True)
     assert adopted(drafted.plan([candidate(1, text="resource"), candidate(2)])) == [targets[2].address]
+    filled = replace(candidate(1, text="resource"), fills=("tags", "window"))
+    asked = planner(tmp_path, FakeEngine(changes=changes), may_update=True)
+    assert adopted(asked.plan([filled, candidate(2)])) == [targets[1].address, targets[2].address]
+    unasked = planner(tmp_path, FakeEngine(changes=changes))
+    assert adopted(unasked.plan([filled, candidate(2)])) == [targets[2].address]
+    assert "--allow-update" in unasked.refused["o-00000001"].advice
 
 
 def test_one_that_needs_what_is_not_there_is_found_among_many(tmp_path: Path) -> None:
@@ -147,6 +156,15 @@ def test_what_is_about_no_object_ends_it_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No value for required variable"):
         planner(tmp_path, engine).plan([candidate(number) for number in range(8)])
     assert len(engine.asked) == 1
+
+
+def test_one_that_cannot_be_read_is_found_although_the_provider_does_not_say_which(tmp_path: Path) -> None:
+    engine = FakeEngine(unread="id-6")
+    asked = planner(tmp_path, engine, plan_now=lambda _arguments: Plan("1.11.4", ()))
+    assert len(adopted(asked.plan([candidate(number) for number in range(16)]))) == 15
+    assert [(name, error.what) for name, error in asked.refused.items()] == [
+        ("o-00000006", "the import cannot be planned: reading App: AccessDenied")
+    ]
 
 
 def test_nothing_is_planned_after_an_interrupt(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from test_verify import CATALOG, FakeInventory, answers
 from tfguard.errors import RecordError
 from tfguard.flows.context import StackContext
 from tfguard.flows.credentials import warn_of_expiry
+from tfguard.flows.looking import Surroundings
 from tfguard.flows.records import Records
-from tfguard.flows.verify import Surroundings
 from tfguard.model.config import Config
 from tfguard.model.credentials import Expiry
 from tfguard.model.operation import OperationStatus, Result

@@ -14,8 +14,8 @@ from test_verify import CATALOG, START, FakeInventory, listing, role
 
 from tfguard.flows.context import StackContext
 from tfguard.flows.dispose import DestroyOptions, Disposed, destroy_orphans
+from tfguard.flows.looking import Surroundings
 from tfguard.flows.records import Records
-from tfguard.flows.verify import Surroundings
 from tfguard.model.config import Config
 from tfguard.model.disposition import DestroyStage
 from tfguard.model.evidence import Confidence

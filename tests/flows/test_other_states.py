@@ -14,7 +14,7 @@ from tfguard.cli.invocation import Invocation
 from tfguard.cli.wiring import known_files
 from tfguard.errors import ConfigError, InputError, NoStateError
 from tfguard.flows.context import StackContext
-from tfguard.flows.verify import Surroundings
+from tfguard.flows.looking import Surroundings
 from tfguard.model.config import Config, ScanConfig
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import KnownState

@@ -14,10 +14,10 @@ from test_verify import AWS, CATALOG, END, START, Answer, FakeClock, FakeInvento
 
 from tfguard.errors import CorruptRecordError, OperationAliveError
 from tfguard.flows.context import StackContext
+from tfguard.flows.looking import Surroundings
 from tfguard.flows.records import Records
 from tfguard.flows.recover import RecoverOptions, recover
 from tfguard.flows.settle import Settling, settle
-from tfguard.flows.verify import Surroundings
 from tfguard.model.config import Config
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.event import EngineEvent, EventKind

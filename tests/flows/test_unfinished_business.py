@@ -169,7 +169,7 @@ def of_a_scan(tmp_path: Path, answer: Answer) -> StackContext:
         (REFUSED, False, "it cannot be looked at: AccessDenied"),
         (FAR, False, f"it is in the account {ACCOUNT}, and the list tells of 999999999999"),
         (NOBODY_KNOWS, False, "which account the list tells of is not known"),
-        (answers(replace(listing(), soft_deleted=(STRAY,))), True, "it is deleted already"),
+        (answers(replace(listing(), soft_deleted=(STRAY,))), True, "it is deleted, and gone after"),
     ],
     ids=["gone", "there", "refused", "elsewhere", "nobody knows where", "waits for its end"],
 )

@@ -10,20 +10,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tfguard.catalog.loader import load_catalog
-from tfguard.flows.verify import (
-    Looking,
-    Run,
-    Surroundings,
-    Verdict,
-    baseline_entries,
-    baseline_keys,
-    desired_import_id,
-    planned_steps,
-    provider_for,
-    provider_from_record,
-    recorded_providers,
-    verify,
-)
+from tfguard.flows.kept_steps import planned_steps
+from tfguard.flows.looking import Looking, Surroundings, baseline_entries, baseline_keys
+from tfguard.flows.providers import provider_for, provider_from_record, recorded_providers
+from tfguard.flows.verify import Run, Verdict, desired_import_id, verify
 from tfguard.model.config import Config
 from tfguard.model.evidence import EvidenceKind
 from tfguard.model.inventory import CloudObject, Detail, Gap, Listing, Scope

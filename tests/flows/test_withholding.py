@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from test_records import intent, result
 
-from tfguard.flows.verify import also_hiding
-from tfguard.flows.withholding import of_plan, of_record, of_state, remember_copies, withheld_intent
+from tfguard.flows.withholding import also_hiding, of_plan, of_record, of_state, remember_copies, withheld_intent
 from tfguard.model.operation import BaselineEntry, Intent, Operation, Outcome, Step
 from tfguard.model.plan import Action, Plan, PlannedChange
 from tfguard.model.secrets import WITHHELD_PLACE

@@ -23,6 +23,7 @@ from moto.backends import get_backend
 from tfguard.catalog.loader import read_types
 from tfguard.inventory import aws_access, aws_listing
 from tfguard.inventory.aws import AwsInventory
+from tfguard.inventory.aws_places import Place
 from tfguard.model.inventory import CloudObject, Detail, Scope
 from tfguard.model.plan import ProviderConfig
 
@@ -457,7 +458,8 @@ def test_items_of_another_kind_and_those_that_are_gone_are_left_out(answering: A
     text = ROLES_AND_POLICIES.replace(
         "keys: {name: RoleName}",
         "keys: {name: RoleName}\n    only: \"RoleName != 'other'\"\n    gone: \"contains(RoleName, 'gone')\"\n"
-        "    soft_deleted: \"starts_with(RoleName, 'soft')\"",
+        "    soft_deleted: \"starts_with(RoleName, 'soft')\"\n"
+        '    restore: [{operation: tag_role, arguments: {RoleName: "{name}"}}]',
     )
     provider = answering(lambda *_: (200, roles_page("a", "other", "gone", "soft", "soft-and-gone")))
     listing = AwsInventory(read_types("x.yaml", text)).list("aws_iam_role", provider)
@@ -509,7 +511,7 @@ def test_the_items_of_a_page_are_not_kept_once_they_are_objects(monkeypatch: pyt
         return {"EventBuses": [item], **({"NextToken": str(number + 1)} if number < 9 else {})}
 
     client = SimpleNamespace(list_event_buses=list_event_buses, can_paginate=lambda _: False)
-    here = aws_listing._Place(client, Scope("aws", "1", "eu-west-1"), "aws")
+    here = Place(client, Scope("aws", "1", "eu-west-1"), "aws")
     monkeypatch.setattr(aws_listing.AwsLister, "_place", lambda *_: here)
     catalog = read_types("x.yaml", BUSES)
     provider = ProviderConfig("aws", "registry.terraform.io/hashicorp/aws", {})

@@ -34,6 +34,7 @@ from tfguard.engine.queries import captured
 from tfguard.errors import EmptyStateError, InputError, NotInitialisedError, TfguardError
 from tfguard.flows.context import StackContext
 from tfguard.flows.history import current_operation, findings
+from tfguard.inventory.exported import filled
 from tfguard.model.blueprint_request import BlueprintObject
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.operation import Operation, Step
@@ -147,9 +148,12 @@ class GuardedStacks:
         return self._tfguard(call, ("recover", "--yes", *_files(call)), step)
 
     def adopt(self, call: StackCall, findings: Sequence[str], step: str) -> CallEnd:
-        """Import these findings."""
+        """Import these findings. What the next apply would bring in line, such as flags that a provider sets when it
+        imports, is approved with the step; the import itself refuses all that is more than an update in place."""
         named = tuple(f"--orphan={finding}" for finding in findings)
-        return self._tfguard(call, ("import", *named, "--yes", "-input=false", "-no-color", *_files(call)), step)
+        return self._tfguard(
+            call, ("import", *named, "--yes", "--allow-update", "-input=false", "-no-color", *_files(call)), step
+        )
 
     def interrupt(self) -> None:
         """Pass one interrupt on to every call that runs now."""
@@ -260,20 +264,23 @@ def _objects(
 ) -> tuple[BlueprintObject, ...]:
     steps = {step.address: step for step in operation.steps} if operation else {}
     found = [
-        _managed(instance, steps.get(instance.address), catalog) for instance in (state.instances if state else ())
+        managed_object(instance, steps.get(instance.address), catalog)
+        for instance in (state.instances if state else ())
     ]
     return (*found, *(_stray(one, steps.get(one.address or "")) for one in strays if one.object is not None))
 
 
-def _managed(instance: StateInstance, step: Step | None, catalog: Catalog) -> BlueprintObject:
+def managed_object(instance: StateInstance, step: Step | None, catalog: Catalog) -> BlueprintObject:
+    """An object in the state, by the id that it has as a finding, too. `step` is what the newest operation did to it,
+    where it did something."""
     seen = next((one for one in step.observed if one.in_state), None) if step else None
     kind = catalog.get(instance.type)
-    own_id = instance.identity.get("id") or (seen.id if seen else None) or next(iter(instance.identity.values()), None)
+    own_id = (filled(kind.id, instance.identity) if kind else None) or (seen.id if seen else None)
     return BlueprintObject(
         address=instance.address,
         type=instance.type,
         desired=dict(step.desired) if step else {},
-        observed_id=own_id,
+        observed_id=own_id or instance.identity.get("id") or next(iter(instance.identity.values()), None),
         created_at=seen.created_at if seen else None,
         stateful=bool(kind and kind.stateful),
     )

@@ -63,7 +63,7 @@ def command(
         bodies = []
         for item in found.operations:
             alive = item.id == live
-            actions = () if alive else next_actions(item, invocation.command)
+            actions = next_actions(item, invocation.command) if item.open and not alive else ()
             bodies.append(operation_document(item, where, actions, alive=alive))
         print_document(history_document(bodies, trails, found.next))
         return code

@@ -107,6 +107,8 @@ def command(
     """
     if not orphans:
         return run_repair(invocation, "import", arguments)
+    from tfguard.cli.scan_places import scanned_provider  # it knows the clouds, which only an adoption needs
+
     if address and len(set(orphans)) > 1:
         raise UsageError("--address goes with one --orphan", "adopt them one after the other")
     options = AdoptOptions(address, arguments, state_words(arguments), yes, reason, allow_update, out, keep)
@@ -116,8 +118,9 @@ def command(
     with engine_command() as gate:
         context = stack_context(invocation, gate, state_flag(arguments), variables=arguments, will_list=True)
         recorded = without_values(("import", *(f"--orphan={orphan}" for orphan in orphans), *arguments))
-        known = decidable(context.records, kept)[0]
-        run = adopt(context, orphans, options, recorded, run_folder(invocation, context.stack), known)
+        known = decidable(context.records, kept, context.state_before)[0]
+        elsewhere = scanned_provider(context.around.config)
+        run = adopt(context, orphans, options, recorded, run_folder(invocation, context.stack), known, elsewhere)
         report(context, run, invocation)
     return run.exit_code
 
@@ -125,12 +128,15 @@ def command(
 def _write_blocks(
     invocation: Invocation, orphans: Sequence[str], options: AdoptOptions, kept: KeptScan | None, name: str
 ) -> int:
+    from tfguard.cli.scan_places import scanned_provider
+
     path = None if name == _STDOUT else Path(name)
     if path is not None and path.exists():
         raise UsageError(f"{path} is there already", f"name a new file with {_BLOCKS} FILE")
     with own_command() as gate:
         context = stack_context(invocation, gate, state_flag(options.arguments), variables=options.arguments)
-        text, code = blocks_for(context, orphans, options, decidable(context.records, kept)[0])
+        known = decidable(context.records, kept, context.state_before)[0]
+        text, code = blocks_for(context, orphans, options, known, scanned_provider(context.around.config))
     if path is None:
         click.echo(text, nl=False)
     elif text:

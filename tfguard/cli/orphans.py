@@ -18,16 +18,21 @@ from tfguard.cli.options import (
     print_document,
     state_option,
     stdout_paint,
+    variable_options,
+    variable_words,
     yes_option,
 )
 from tfguard.cli.wiring import run_folder, stack_context
 from tfguard.errors import ExitCode, UsageError
 from tfguard.flows.dispose import DestroyOptions, destroy_orphans
-from tfguard.flows.retain import Keeping, check_keeping, release, retain, retained
-from tfguard.flows.stray_findings import decidable
+from tfguard.flows.retain import Keeping, release, retain, retained
+from tfguard.flows.stray_findings import decidable, findings_with
+from tfguard.flows.tagging import Tagged, tag_kept, untag_released
+from tfguard.flows.untaint import Untainted, UntaintOptions, untaint
 from tfguard.model.disposition import Disposition
-from tfguard.model.finding import Finding
+from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import Coverage
+from tfguard.ports import Console
 from tfguard.reconcile.findings import summary_of
 from tfguard.report.findings import PLAIN_FORMATS, findings_text, json_lines
 from tfguard.report.github import finding_annotations, findings_summary
@@ -37,13 +42,42 @@ from tfguard.schemas.retained import retained_document
 from tfguard.schemas.scan import load_kept
 
 
-@click.group("orphans")
-def command() -> None:
+@click.group("orphans", invoke_without_command=True)
+@findings_option()
+@state_option()
+@variable_options()
+@click.pass_context
+def command(
+    ctx: click.Context,
+    findings_file: Path | None,
+    state_path: str | None,
+    variables: tuple[str, ...],
+    variable_files: tuple[str, ...],
+) -> int:
     """The objects that exist and that no state knows, and what is done about them.
 
     They come from this stack's operations and, with --findings FILE, from a scan. `tfguard import --orphan` adopts one,
     `retain` keeps it for a time, `destroy` deletes it.
+
+    Without a COMMAND, on a terminal, a table opens to choose from, by arrow keys or numbers. What a choice would run
+    is shown, and asked about, before anything happens. The options below are for that table and what it runs.
     """
+    if ctx.invoked_subcommand is not None:
+        if findings_file or state_path or variables or variable_files:
+            raise UsageError("options stand behind the command, not before it", f"see `{ctx.command_path} -help`")
+        return ExitCode.DONE
+    from tfguard.cli.chooser_screen import on_a_terminal  # no other command needs the terminal's keys
+
+    if not on_a_terminal():
+        raise click.UsageError(ctx.get_help())  # as click itself ends a call without a command
+    from tfguard.cli.chooser import ChooserOptions, choose
+
+    def run(words: Sequence[str]) -> None:
+        with command.make_context(ctx.info_name, list(words), ctx.parent) as inner:
+            command.invoke(inner)
+
+    options = ChooserOptions(findings_file, state_path, variable_words(variables, variable_files))
+    return choose(ctx.obj, options, run)
 
 
 @command.command("list")
@@ -67,13 +101,15 @@ def list_command(
         context = stack_context(invocation, gate, state_path)
         if only_retained:
             return _list_retained(retained(context.records.dispositions()), context.clock.now(), form)
-        findings, coverage = decidable(context.records, kept)
+        findings, coverage = decidable(context.records, kept, context.state_before)
     if any(finding.disposition is None for finding in findings) or not coverage.complete:
         summary = findings_summary(findings, coverage, invocation.command)
         tell_github(summary, finding_annotations(findings), context.console)
     shown = findings if everything else [finding for finding in findings if finding.disposition is None]
     _print(shown, coverage, form)
-    if any(finding.disposition is None for finding in findings):
+    # A tainted object alone is no reason to stop a pipeline: its apply has failed already, and the next one is what
+    # deals with it. A job that looks for what no state knows would cry wolf.
+    if any(finding.needs_action for finding in findings):
         return ExitCode.FOUND
     return 0 if coverage.complete else ExitCode.INCOMPLETE
 
@@ -90,13 +126,9 @@ def show_command(
     """Show one finding with its evidence."""
     with own_command() as gate:
         kept = load_kept(findings_file) if findings_file else None
-        findings, coverage = decidable(stack_context(invocation, gate, state_path).records, kept)
-    chosen = [finding for finding in findings if finding.id == finding_id]
-    if not chosen:
-        raise UsageError(
-            f"there is no finding {finding_id} on this stack", f"see `{invocation.command} orphans list --all`"
-        )
-    _print(chosen, coverage, form)
+        context = stack_context(invocation, gate, state_path)
+        findings, coverage = decidable(context.records, kept, context.state_before)
+    _print(findings_with([finding_id], findings), coverage, form)
 
 
 @command.command("import", context_settings={"ignore_unknown_options": True})
@@ -124,6 +156,8 @@ def import_command(ctx: click.Context, words: tuple[str, ...]) -> int:
 @click.option("--owner", default="", metavar="TEAM", help="Who keeps it; `owner` of tfguard.yaml without it.")
 @click.option("--cost-owner", default="", metavar="TEXT", help="Who pays; `cost_owner` of tfguard.yaml without it.")
 @click.option("--reason", required=True, metavar="TEXT", help="Why it is kept; written into the ledger.")
+@click.option("--tag", is_flag=True, help="Tag the object itself, too: tfguard:retain-until, tfguard:retain-owner.")
+@variable_options()
 @findings_option()
 @state_option()
 @click.pass_obj
@@ -134,33 +168,92 @@ def retain_command(
     owner: str,
     cost_owner: str,
     reason: str,
+    tag: bool,
+    variables: tuple[str, ...],
+    variable_files: tuple[str, ...],
     findings_file: Path | None,
     state_path: str | None,
-) -> None:
-    """Keep stray objects on purpose, until a date.
+) -> int:
+    """Keep stray objects on purpose, until a date; or keep a tainted one for good.
 
     Until then they are no findings; afterwards they are again, named overdue. Retaining one again moves its date.
+    A tainted object is untainted, after a look whether it is still there and the one that the state means; it takes
+    no date and no owner. Exit code 1 when one is not kept: it is gone, or a plan would replace it all the same; and
+    when a tag is refused, which leaves the retention as it is.
     """
-    keeping = Keeping(_reason(reason), duration(time, "--for") if time else None, owner.strip(), cost_owner.strip())
+    from tfguard.cli.scan_places import scanned_provider  # it knows the clouds, which only a tag needs
+
+    long = duration(time, "--for") if time else None
+    keeping = Keeping(_reason(reason), long, owner.strip(), cost_owner.strip(), tag)
+    arguments = variable_words(variables, variable_files)
     with own_command() as gate:
         kept = load_kept(findings_file) if findings_file else None
-        context = stack_context(invocation, gate, state_path, will_list=True)
-        check_keeping(keeping, context.around.config)
-        entries = retain(context, finding_ids, decidable(context.records, kept)[0], keeping)
+        context = stack_context(invocation, gate, state_path, variables=arguments, will_list=True)
+        known = decidable(context.records, kept, context.state_before)[0]
+        if any(finding.id in finding_ids and finding.verdict is Verdict.TAINTED for finding in known):
+            if time or owner or cost_owner or tag:
+                raise UsageError(
+                    "a tainted object is kept for good: it stays in the state, and takes no --for and no owner",
+                    "leave --for, --owner and --cost-owner out; keep stray objects with a command of their own",
+                )
+            options = UntaintOptions(keeping.reason, arguments, state_path)
+            done = untaint(context, finding_ids, known, options, run_folder(invocation, context.stack))
+            return _tell_untainted(done, context.console)
+        entries = retain(context, finding_ids, known, keeping)
         _list_retained(entries, context.clock.now(), "text")
+        elsewhere = scanned_provider(context.around.config)
+        return _tell_tagged(tag_kept(context, entries, known, arguments, elsewhere), context.console)
+
+
+def _tell_tagged(done: Sequence[Tagged], console: Console) -> int:
+    """Say which tags are not as they should be: the decisions themselves stand."""
+    for one in done:
+        if one.failed:
+            console.warn(f"{one.finding_id}: {one.failed}; {one.advice}")
+        else:
+            console.say(f"{one.finding_id}: its tags are up to date")
+    return ExitCode.ERROR if any(one.failed for one in done) else ExitCode.DONE
+
+
+def _tell_untainted(done: Sequence[Untainted], console: Console) -> int:
+    for one in done:
+        if one.kept:
+            click.echo(f"{one.finding_id}: {one.what}")
+        else:
+            console.warn(f"{one.finding_id} is not kept: {one.what}")
+        if one.advice:
+            console.say(f"{one.finding_id}: {one.advice}")
+    return ExitCode.DONE if all(one.kept for one in done) else ExitCode.ERROR
 
 
 @command.command("release")
 @click.argument("finding_ids", nargs=-1, required=True, metavar="FINDING...")
 @click.option("--reason", required=True, metavar="TEXT", help="Why it is not kept any longer; written into the ledger.")
+@variable_options()
 @state_option()
 @click.pass_obj
-def release_command(invocation: Invocation, finding_ids: tuple[str, ...], reason: str, state_path: str | None) -> None:
-    """End a retention before its date: the object is a finding again."""
+def release_command(
+    invocation: Invocation,
+    finding_ids: tuple[str, ...],
+    reason: str,
+    variables: tuple[str, ...],
+    variable_files: tuple[str, ...],
+    state_path: str | None,
+) -> int:
+    """End a retention before its date: the object is a finding again.
+
+    The tags of `retain --tag` are taken away. Exit code 1 when they cannot be: it is released all the same.
+    """
+    from tfguard.cli.scan_places import scanned_provider  # it knows the clouds, which only a tag needs
+
+    arguments = variable_words(variables, variable_files)
     with own_command() as gate:
-        context = stack_context(invocation, gate, state_path)
-        for entry in release(context, finding_ids, _reason(reason)):
+        context = stack_context(invocation, gate, state_path, variables=arguments)
+        entries = release(context, finding_ids, _reason(reason))
+        for entry in entries:
             click.echo(f"{entry.finding_id} is released, and a finding again")
+        elsewhere = scanned_provider(context.around.config)
+        return _tell_tagged(untag_released(context, entries, arguments, elsewhere), context.console)
 
 
 @command.command("destroy")
@@ -168,16 +261,16 @@ def release_command(invocation: Invocation, finding_ids: tuple[str, ...], reason
 @click.option("--reason", default="stray", metavar="TEXT", help="Why it is deleted; written into the ledger.")
 @click.option("--stateful", is_flag=True, help="Delete what holds data, too.")
 @click.option("--max", "most", default=10, show_default=True, type=click.IntRange(1), help="How many at once, at most.")
-@click.option("--confirm", "confirmed", multiple=True, metavar="NAME", help="With --yes: the name of what may go.")
 @click.option(
-    "-var",
-    "--var",
-    "variables",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A variable of the provider's block.",
+    "--wait",
+    default="2m",
+    show_default=True,
+    metavar="DURATION",
+    help="How long a deletion is tried that something blocks.",
 )
-@click.option("-var-file", "--var-file", "variable_files", multiple=True, metavar="FILE", help="Variables in a file.")
+@click.option("--final-snapshot", default="", metavar="NAME", help="Take this snapshot of a database before it goes.")
+@click.option("--confirm", "confirmed", multiple=True, metavar="NAME", help="With --yes: the name of what may go.")
+@variable_options()
 @yes_option()
 @findings_option()
 @state_option()
@@ -188,6 +281,8 @@ def destroy_command(
     reason: str,
     stateful: bool,
     most: int,
+    wait: str,
+    final_snapshot: str,
     confirmed: tuple[str, ...],
     variables: tuple[str, ...],
     variable_files: tuple[str, ...],
@@ -203,13 +298,14 @@ def destroy_command(
     """
     from tfguard.cli.scan_places import scanned_provider  # it knows the clouds, which only a deletion needs
 
-    arguments = (*(f"-var={text}" for text in variables), *(f"-var-file={name}" for name in variable_files))
-    options = DestroyOptions(_reason(reason), stateful, most, yes, confirmed, arguments)
+    arguments = variable_words(variables, variable_files)
+    bound = duration(wait, "--wait")
+    options = DestroyOptions(_reason(reason), stateful, most, yes, confirmed, arguments, bound, final_snapshot)
     with engine_command() as gate:
         kept = load_kept(findings_file) if findings_file else None
         context = stack_context(invocation, gate, state_path, variables=arguments, will_list=True)
         folder = run_folder(invocation, context.stack)
-        known = decidable(context.records, kept)[0]
+        known = decidable(context.records, kept, context.state_before)[0]
         done = destroy_orphans(context, finding_ids, known, options, folder, scanned_provider(context.around.config))
         for one in done:
             click.echo(f"{one.finding_id}: {one.object.type} {one.object.import_id}: {one.what}")

@@ -17,13 +17,18 @@ from tfguard.errors import ExitCode, UsageError
 from tfguard.flows.context import StackContext
 from tfguard.flows.deletions import LookedAfter, look_after_deletions
 from tfguard.flows.recover import RecoverOptions, recover
+from tfguard.flows.stray_findings import decidable
+from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject
+from tfguard.model.operation import Operation
 from tfguard.model.plan import ProviderConfig
 from tfguard.ports import Console
 from tfguard.reconcile.advice import next_actions
+from tfguard.report.findings import finding_lines
 from tfguard.report.github import operation_annotations, operation_summary
 from tfguard.report.operation import deletion_line, status_text
 from tfguard.schemas.operation import operation_document, operation_status
+from tfguard.schemas.recovery import recovery_document
 
 
 @click.command("recover", cls=WithEngineWords)
@@ -65,6 +70,7 @@ def command(
         found = recover(context, RecoverOptions(yes, arguments, confirm_absent, not_ours, reason))
         folder = run_folder(invocation, context.stack)
         deletions = look_after_deletions(context, arguments, lambda found: _as_a_scan(context, found), folder)
+        marked = _tainted_besides(context, found)
     for item in found:
         actions = next_actions(item, invocation.command)
         summary = operation_summary(item, operation_status(item, alive=False), actions)
@@ -74,15 +80,24 @@ def command(
     where = context.records.location
     if form == "json":
         bodies = [operation_document(item, where, next_actions(item, invocation.command)) for item in found]
-        print_document({"schema": "tfguard.recovery/v1", "operations": bodies})
+        print_document(recovery_document(bodies, [(one.entry, one.gone, one.what) for one in deletions]))
     else:
         for item in found:
             actions = next_actions(item, invocation.command)
             click.echo(status_text(item, operation_status(item, alive=False), actions, stdout_paint()), nl=False)
         if not found:
             click.echo(f"no operation is open at {where}" if deletions else f"nothing is open at {where}")
+        for finding in marked:
+            click.echo("\n".join(finding_lines(finding, stdout_paint())))
     still_open = any(item.open for item in found) or any(one.in_the_way for one in deletions)
     return ExitCode.OPEN if still_open else 0
+
+
+def _tainted_besides(context: StackContext, told: Sequence[Operation]) -> Sequence[Finding]:
+    """What is tainted and stands in none of the operations that are `told`: nothing is open for it."""
+    findings, _ = decidable(context.records, None, context.state_before)
+    marked = [one for one in findings if one.verdict is Verdict.TAINTED and one.disposition is None]
+    return [one for one in marked if one.operation_id not in {operation.id for operation in told}]
 
 
 def _as_a_scan(context: StackContext, found: CloudObject) -> ProviderConfig | None:

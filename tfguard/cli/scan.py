@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import click
 
+from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.loader import load_catalog
 from tfguard.cli.console import StderrConsole, SystemClock
 from tfguard.cli.engine_choice import installed_engine, read_config
@@ -26,13 +28,71 @@ from tfguard.flows.scan import ScanPorts, ScanRequest, exit_code_of, scan
 from tfguard.inventory.aws import AwsInventory
 from tfguard.inventory.aws_trail import CloudTrail
 from tfguard.inventory.combined import CombinedInventory
+from tfguard.inventory.exported import ExportedLister
 from tfguard.inventory.shards import THREADS, lister_for
+from tfguard.model.config import Config
 from tfguard.model.finding import Finding
 from tfguard.model.scan import ScanResult
 from tfguard.model.since import Changes
+from tfguard.ports import StateSource
 from tfguard.reconcile.since import changes_since, earlier_gap
 from tfguard.report.github import finding_annotations, findings_summary
 from tfguard.report.scan import gap_lines, in_order, scan_coverage
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is to be scanned: tfguard.yaml, and what the command line names of it or instead of it."""
+
+    invocation: Invocation
+    config: Config
+    config_path: Path | None
+    catalog: Catalog
+    stacks: tuple[str, ...]
+    workspaces: tuple[str, ...]
+    regions: tuple[str, ...]
+    accounts: tuple[str, ...]
+    types: tuple[str, ...]
+
+    def exported(self, exports: Sequence[str]) -> ExportedLister:
+        """What lists instead of list calls. Raises as `exported_lister` does."""
+        engine = partial(installed_engine, self.invocation, self.config.engine)
+        return exported_lister(self.config, self.catalog, self.types, exports, engine, self.regions, self.accounts)
+
+    def states(self) -> tuple[StateSource, ...]:
+        """Where the states lie."""
+        base = self._configured.parent if self._configured else None
+        found = state_sources(
+            self._patterns, self.invocation, self.config, self.config_path, self.workspaces, base=base
+        )
+        return tuple(found)
+
+    def request(self, exported: ExportedLister | None, *, everything: bool) -> ScanRequest:
+        """What to list, and what to leave out of the findings unless `everything` is wanted."""
+        shards = (
+            exported.shards()
+            if exported
+            else aws_shards(self.config, self.catalog, self.regions, self.types, self.accounts)
+        )
+        options = (self.regions, self.types, self.accounts)
+        base = self._configured.absolute().parent if self._configured else self.invocation.directory
+        return ScanRequest(
+            shards,
+            self.config.scan.ignore,
+            self.config.consistency_grace,
+            everything,
+            states_meant(self._patterns, base, self.workspaces),
+            lists_left_out(self.config, self.catalog, shards, options, exported=exported is not None),
+        )
+
+    @property
+    def _patterns(self) -> tuple[str, ...]:
+        return self.stacks or self.config.scan.stacks or (".",)
+
+    @property
+    def _configured(self) -> Path | None:
+        """The tfguard.yaml that names the stacks, and to whose folder their names are relative."""
+        return self.config_path if self.config.scan.stacks and not self.stacks else None
 
 
 @click.command("scan")
@@ -93,20 +153,14 @@ def command(
     earlier = earlier_scan(state_file, since)
     config, config_path = read_config(invocation)
     catalog = load_catalog()
-    patterns = stacks or config.scan.stacks or (".",)
-    configured = config_path if config.scan.stacks and not stacks else None
-    engine = partial(installed_engine, invocation, config.engine)
+    asked = _Asked(invocation, config, config_path, catalog, stacks, workspaces, regions, accounts, types)
     with own_command() as gate, ProgressLine() as draw:
-        exported = exported_lister(config, catalog, types, exports, engine, regions, accounts) if exports else None
-        shards = exported.shards() if exported else aws_shards(config, catalog, regions, types, accounts)
-        clock = SystemClock(gate)
+        exported = asked.exported(exports) if exports else None
+        request = asked.request(exported, everything=everything)
         inventory = CombinedInventory([AwsInventory(catalog)])
+        clock = SystemClock(gate)
         ports = ScanPorts(
-            states=tuple(
-                state_sources(
-                    patterns, invocation, config, config_path, workspaces, base=configured and configured.parent
-                )
-            ),
+            states=asked.states(),
             lister=exported or lister_for(executor, lambda: gate.interrupted, workers, inventory),
             inventory=CombinedInventory([]) if exported else inventory,
             catalog=catalog,
@@ -114,20 +168,11 @@ def command(
             host=LocalHost(),
             audit=None if no_audit_log or exported else CloudTrail(catalog, clock.sleep, clock.now),
         )
-        request = ScanRequest(
-            shards,
-            config.scan.ignore,
-            config.consistency_grace,
-            everything,
-            states_meant(patterns, configured.absolute().parent if configured else invocation.directory, workspaces),
-            lists_left_out(config, catalog, shards, (regions, types, accounts), exported=exported is not None),
-        )
         result = scan(request, ports, lambda now: draw(now.phase, now.done, now.total))
     if exported:
         result = exported.weighed(result)
     console = StderrConsole(gate)
-    costly = frozenset(entry.type for entry in catalog if entry.hourly)
-    shown = in_order(result.findings, costly)
+    shown = in_order(result.findings, frozenset(entry.type for entry in catalog if entry.hourly))
     tell_github(findings_summary(shown, result.coverage, invocation.command), finding_annotations(shown), console)
     _print(result, shown, changes_since(earlier, result, catalog.canonical) if since else None, form, console)
     if state_file:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import click
 
 from tfguard.cli.interruptible import own_command
@@ -12,10 +14,11 @@ from tfguard.errors import ExitCode, OperationAliveError
 from tfguard.flows.context import StackContext
 from tfguard.flows.deletions import under_way
 from tfguard.flows.history import current_operation, find_operation
+from tfguard.model.disposition import Disposition
 from tfguard.model.operation import Operation
 from tfguard.reconcile.advice import next_actions
 from tfguard.report.operation import deletion_line, status_text
-from tfguard.schemas.operation import SCHEMA, operation_document, operation_status
+from tfguard.schemas.operation import operation_status, status_document
 
 
 @click.command("status")
@@ -32,49 +35,52 @@ def command(invocation: Invocation, operation_id: str | None, state_path: str | 
         context = stack_context(invocation, gate, state_path)
         records = context.records
         operation = find_operation(records, operation_id) if operation_id else current_operation(records)
-        if operation is None:
-            _print_nothing(context, form, invocation.command)
-            return 0
-        _print(context, operation, invocation, form)
-        return ExitCode.OPEN if operation.open else 0
+        _print(_Status.of(context, operation, invocation.command), form)
+    return ExitCode.OPEN if operation is not None and operation.open else 0
 
 
-def _print_nothing(context: StackContext, form: str, command: str) -> None:
+@dataclass(frozen=True, slots=True)
+class _Status:
+    """What is told of a stack: `operation` is the one that was asked for, `deletions` those that have no end, `alive`
+    tells whether the operation runs now, and `holder` which run holds the stack's lease, be it this or another one."""
+
+    operation: Operation | None
+    deletions: tuple[Disposition, ...]
+    alive: bool
+    holder: OperationAliveError | None
+    actions: tuple[str, ...]
+    location: str
+
+    @classmethod
+    def of(cls, context: StackContext, operation: Operation | None, command: str) -> _Status:
+        """Read the rest of the record. The run that holds the lease may only plan, and have no operation yet."""
+        records = context.records
+        alive = operation is not None and records.live_operation() == operation.id
+        holder = None
+        try:
+            records.refuse_if_alive()
+        except OperationAliveError as error:
+            holder = error
+        deletions = under_way(records)
+        actions = next_actions(operation, command) if operation and not alive else ()
+        if deletions and holder is None:
+            actions = tuple(dict.fromkeys((*actions, f"{command} recover")))
+        return cls(operation, deletions, alive, holder, actions, records.location)
+
+
+def _print(told: _Status, form: str) -> None:
     if form == "json":
-        empty: dict[str, object] = {
-            "operation_id": None,
-            "open": False,
-            "status": None,
-            "steps": [],
-            "next_actions": [],
-        }
-        print_document({"schema": SCHEMA, **empty, "record": context.records.location})
+        document = status_document(told.operation, told.location, told.actions, told.deletions, alive=told.alive)
+        print_document(document)
+        return
+    lines = [f"  {deletion_line(entry)}" for entry in told.deletions]
+    if told.holder is not None:
+        lines += [f"  {told.holder.what}", f"  {told.holder.advice}"]
+    if told.operation is None:
+        lines.insert(0, f"no operation is recorded at {told.location}")
+        lines += [f"  next: {action}" for action in told.actions]
     else:
-        click.echo(f"no operation is recorded at {context.records.location}")
-        _say_what_goes_on(context, command)
-
-
-def _print(context: StackContext, operation: Operation, invocation: Invocation, form: str) -> None:
-    alive = context.records.live_operation() == operation.id
-    actions = () if alive else next_actions(operation, invocation.command)
-    if form == "json":
-        print_document(operation_document(operation, context.records.location, actions, alive=alive))
-    else:
-        status = operation_status(operation, alive=alive)
-        click.echo(status_text(operation, status, actions, stdout_paint()), nl=False)
-        _say_what_goes_on(context, invocation.command)
-
-
-def _say_what_goes_on(context: StackContext, command: str) -> None:
-    """The run that holds the stack's lease: the operation shown, or one that still plans and has no record yet; and
-    the deletions that have no end."""
-    deletions = under_way(context.records)
-    for entry in deletions:
-        click.echo(f"  {deletion_line(entry)}")
-    try:
-        context.records.refuse_if_alive()
-    except OperationAliveError as error:
-        click.echo(f"  {error.what}\n  {error.advice}")
-    else:
-        if deletions:
-            click.echo(f"  next: {command} recover")
+        status = operation_status(told.operation, alive=told.alive)
+        click.echo(status_text(told.operation, status, told.actions, stdout_paint()), nl=False)
+    for line in lines:
+        click.echo(line)

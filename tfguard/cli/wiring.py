@@ -20,8 +20,9 @@ from tfguard.engine.locate import InstalledEngine
 from tfguard.engine.terraform import TerraformEngine
 from tfguard.errors import UsageError
 from tfguard.flows.context import StackContext
+from tfguard.flows.looking import Surroundings
 from tfguard.flows.records import Records
-from tfguard.flows.verify import Surroundings
+from tfguard.inventory.actions import AwsActions
 from tfguard.inventory.aws import AwsInventory
 from tfguard.inventory.combined import CombinedInventory
 from tfguard.inventory.credentials import RunCredentials
@@ -73,6 +74,7 @@ def stack_context(
         partial(known_files, invocation, config, config_path),
         credentials,
         partial(_known_places, invocation, config, config_path),
+        AwsActions(catalog),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tfguard.engine.cautious import HARSH
 from tfguard.engine.diagnostics import Diagnostic
 from tfguard.engine.documents import parse_json
 from tfguard.engine.events import parse_line
@@ -27,7 +28,10 @@ from tfguard.model.importing import Draft, ImportTarget, ImportTrouble
 from tfguard.model.plan import Plan
 
 _MOST_TRIES = 8
+_MOST_PARTS = 24
 _NO_VALUE = "No value for required variable"
+# Of a provider that died over one object, the calls for all others say it too.
+_CRASHED = frozenset({"Plugin did not respond", "Request cancelled"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,8 @@ class Drafting:
         Raises `InputError` when the folder cannot be written.
         """
         with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
-            found, failed = self._generated(targets, arguments, Path(folder) / "generated.tf")
+            search = _Search()
+            found, failed = self._generated(targets, arguments, Path(folder) / "generated.tf", search)
             if not found:
                 return Draft(troubles=tuple(failed))
             schema = self._schema()
@@ -53,36 +58,43 @@ class Drafting:
             by_address = {target.address: replace(target, provider="") for target in targets}
             for _ in range(_MOST_TRIES):
                 live = [by_address[address] for address in trial.live]
-                if not live or not self._tried(trial, live, arguments, Path(folder) / "plan"):
+                if not live or not self._tried(trial, live, arguments, Path(folder) / "plan", search):
                     break
             texts = self._formatted({name: trial.text(name) for name in found}, Path(folder) / "fmt")
             variables = {name: tuple(trial.last[name].variables) for name in found if trial.last[name].variables}
-            return Draft(texts, (*failed, *trial.failed()), variables)
+            return Draft(texts, (*failed, *trial.failed()), variables, trial.fills)
 
     def _generated(
-        self, targets: Sequence[ImportTarget], arguments: Sequence[str], out: Path
+        self, targets: Sequence[ImportTarget], arguments: Sequence[str], out: Path, search: _Search
     ) -> tuple[dict[str, GeneratedResource], list[ImportTrouble]]:
         """What the engine generates for each target, and why it generates nothing for the others."""
-        live, failed = list(targets), []
-        while live:
+        found: dict[str, GeneratedResource] = {}
+        failed: list[ImportTrouble] = []
+        parts = [targets]
+        while parts:
+            part = parts.pop(0)
             out.unlink(missing_ok=True)
-            errors = self._plan(live, "", [*arguments, f"-generate-config-out={out}"])
+            errors = self._plan(part, "", [*arguments, f"-generate-config-out={out}"])
             content = out.read_text(errors="replace") if out.exists() else ""
-            found = {one.address: one for one in parse_generated(content)}
-            told = troubles(errors, [target.address for target in live], block_lines(live))
+            found |= {one.address: one for one in parse_generated(content)}
+            told = troubles(
+                [error for error in errors if error.summary not in _CRASHED],
+                [target.address for target in part],
+                block_lines(part),
+            )
             # What is generated need not be valid: that is what the tries are for.
             against = [trouble for trouble in told if trouble.address is not None and trouble.address not in found]
             failed += against
-            left = [target for target in live if target.address not in {trouble.address for trouble in against}]
-            if all(target.address in found for target in left):
-                return {target.address: found[target.address] for target in left}, failed
-            if len(left) == len(live):  # nobody can tell whose fault it is
-                why = next((trouble.what for trouble in told), "the engine generated no configuration")
-                missing = [target for target in left if target.address not in found]
-                failed += [ImportTrouble(target.address, why) for target in missing]
-                return {target.address: found[target.address] for target in left if target.address in found}, failed
-            live = left
-        return {}, failed
+            named = {trouble.address for trouble in against}
+            left = [target for target in part if target.address not in found and target.address not in named]
+            if len(left) < len(part):  # what is left may have failed for the others alone
+                parts += [left] if left else []
+                continue
+            why = _nobodys(errors, told) or "the engine generated no configuration"
+            halves = search.halves(left, why)
+            parts += halves
+            failed += [] if halves else [ImportTrouble(target.address, _crash_told(why)) for target in left]
+        return found, failed
 
     def _schema(self) -> Schema:
         answer = self.query("providers", "schema", "-json")
@@ -91,13 +103,27 @@ class Drafting:
         except (ValueError, RecursionError):
             return Schema(None)  # then everything counts as an argument that may go
 
-    def _tried(self, trial: _Trial, live: Sequence[ImportTarget], arguments: Sequence[str], plan_file: Path) -> bool:
-        """Plan what the trial has written; whether another try is worth it."""
-        content = trial.write()
+    def _tried(
+        self,
+        trial: _Trial,
+        live: Sequence[ImportTarget],
+        arguments: Sequence[str],
+        plan_file: Path,
+        search: _Search,
+    ) -> bool:
+        """Plan what the trial has written for these; whether another try is worth it."""
+        content = trial.write([target.address for target in live])
         errors = self._plan(live, content, [*arguments, f"-out={plan_file}"])
-        if errors:
-            return trial.hear(errors, live)
-        return trial.compare(self.show(plan_file))
+        if not errors:
+            return trial.compare(self.show(plan_file))
+        changed, why = trial.hear(errors, live)
+        if changed or why is None:
+            return changed
+        halves = search.halves(live, why)
+        if not halves:
+            trial.against.update({target.address: _crash_told(why) for target in live})
+            return True
+        return any([self._tried(trial, half, arguments, plan_file, search) for half in halves])
 
     def _plan(self, targets: Sequence[ImportTarget], draft: str, arguments: Sequence[str]) -> Sequence[Diagnostic]:
         """The errors of a plan that imports these targets, with this draft."""
@@ -118,6 +144,40 @@ class Drafting:
 
 
 @dataclass(slots=True)
+class _Search:
+    """Looks for whose fault an error is that names nobody: one object must not keep the others from being adopted."""
+
+    parts: int = 0
+    said: dict[str, list[frozenset[str]]] = field(default_factory=dict)
+
+    def halves(self, targets: Sequence[ImportTarget], why: str) -> list[Sequence[ImportTarget]]:
+        """The targets in two parts that are to be tried by themselves; none where that tells nothing more.
+
+        What is said of two parts that have nothing in common is the fault of neither, but for a provider that died.
+        """
+        of = frozenset(target.address for target in targets)
+        before = self.said.setdefault(why, [])
+        everywhere = why not in _CRASHED and any(other.isdisjoint(of) for other in before)
+        before.append(of)
+        if len(targets) < 2 or everywhere or self.parts >= _MOST_PARTS:
+            return []
+        self.parts += 2
+        half = len(targets) // 2
+        return [targets[:half], targets[half:]]
+
+
+def _nobodys(errors: Sequence[Diagnostic], told: Sequence[ImportTrouble]) -> str | None:
+    """What is said of no target at all; that the provider died only where nothing else is said."""
+    said = [trouble.what for trouble in told if trouble.address is None]
+    crashed = sorted(error.summary for error in errors if error.summary in _CRASHED)
+    return next(iter([*said, *crashed]), None)
+
+
+def _crash_told(why: str) -> str:
+    return f"the provider died over it ({why})" if why in _CRASHED else why
+
+
+@dataclass(slots=True)
 class _Trial:
     """What was generated, and what the tries so far have told about it."""
 
@@ -127,6 +187,7 @@ class _Trial:
     wishes: dict[str, Wishes]
     last: dict[str, Written] = field(default_factory=dict)
     against: dict[str, str] = field(default_factory=dict)
+    fills: dict[str, tuple[str, ...]] = field(default_factory=dict)
     said: dict[tuple[str, str], str] = field(default_factory=dict)
     places: list[tuple[str, str]] = field(default_factory=list)
 
@@ -140,28 +201,29 @@ class _Trial:
         self.last[address] = written(self.found[address], self.schema, self.wishes[address], self.references)
         return self.last[address].text
 
-    def write(self) -> str:
-        """All live resources as one text; remembers what each of its lines is."""
+    def write(self, addresses: Sequence[str]) -> str:
+        """These resources as one text; remembers what each of its lines is."""
         self.places = []
         content = ""
-        for address in self.live:
+        for address in addresses:
             content += self.text(address)
             self.places += [(address, path) for path in self.last[address].lines]
         return content
 
-    def hear(self, errors: Sequence[Diagnostic], live: Sequence[ImportTarget]) -> bool:
-        """Take in why the engine refused; whether that changes anything."""
-        begin = len(block_lines(live))
+    def hear(self, errors: Sequence[Diagnostic], live: Sequence[ImportTarget]) -> tuple[bool, str | None]:
+        """Take in why the engine refused these; whether that changes anything, and what is said of none of them."""
+        about = block_lines(live)
         before, against = dict(self.wishes), dict(self.against)
-        told = {trouble.what: trouble for trouble in troubles(errors, self.live, block_lines(live))}
+        told = troubles(
+            [error for error in errors if error.summary not in _CRASHED], [target.address for target in live], about
+        )
+        of = {trouble.what: trouble.address for trouble in told}
         for error in errors:
-            at = error.source.line - 1 - begin if error.source and error.source.filename == FILE else -1
-            address, path = self.places[at] if 0 <= at < len(self.places) else (told[error.summary].address, "")
-            if address is None:  # of all together: none can be planned
-                self.against.update(dict.fromkeys(self.live, error.summary))
-            elif address not in self.against:
+            at = error.source.line - 1 - len(about) if error.source and error.source.filename == FILE else -1
+            address, path = self.places[at] if 0 <= at < len(self.places) else (of.get(error.summary), "")
+            if address is not None and address not in self.against:
                 self._hear(address, path, error, before[address])
-        return (self.wishes, self.against) != (before, against)
+        return (self.wishes, self.against) != (before, against), _nobodys(errors, told)
 
     def _hear(self, address: str, path: str, error: Diagnostic, before: Wishes) -> None:
         """Take in one error about one resource, which was written as the wishes `before` have it."""
@@ -182,18 +244,24 @@ class _Trial:
             self.wishes[address] = self.wishes[address].joined(wishes)
 
     def compare(self, plan: Plan) -> bool:
-        """Take in what a plan would change; whether that changes anything."""
+        """Take in what a plan would change; whether that changes anything.
+
+        What a default of the provider's fills in where nothing can be read, and what an import alone has made harsh,
+        is left to whoever approves the plan: no configuration could say it otherwise.
+        """
         again = False
         for change in plan.changes:
             if change.address not in self.live or not (change.differs or change.forced_by):
                 continue
             names = (*change.differs, *change.forced_by)
-            wishes = after_differences(self.found[change.address], self.wishes[change.address], names)
+            wishes = after_differences(self.found[change.address], self.schema, self.wishes[change.address], names)
             if wishes != self.wishes[change.address]:
                 self.wishes[change.address], again = wishes, True
-            else:
+            elif change.forced_by or not set(change.differs) <= {*change.filled, *HARSH}:
                 told = (self.said.get((change.address, name), name) for name in dict.fromkeys(names))
                 self.against[change.address] = f"what exists differs from any configuration: {'; '.join(told)}"
+            else:
+                self.fills[change.address] = change.differs
         return again
 
     def failed(self) -> Sequence[ImportTrouble]:

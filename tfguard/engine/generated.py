@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tfguard.engine.cautious import HARSH
 from tfguard.engine.documents import Json, mapping
 from tfguard.model.address import hcl_meaning
 
@@ -24,6 +25,8 @@ _NOTHING = frozenset(["null", "false", "0", '""', "[]", "{}"])
 _REPEATED = frozenset(["tags_all", "labels_all", "terraform_labels", "effective_labels"])
 _IN_GROUP = re.compile(r"`([^`]+)`")
 _CONFLICT = re.compile(r'"?([\w.]+)"?: conflicts with ([\w.]+)')
+_POSITION = re.compile(r"\.(\d+)(?=\.|$)")
+_WANTS_SCHEME = re.compile(r"to have a (?:host|url with schema)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +63,32 @@ class GeneratedResource:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What tries have told about one resource: paths that must go, that must stay, and that become a variable."""
+    """What tries have told about one resource: paths that must go, that must stay, and that become a variable.
+
+    `emptied` are written as an empty text, so that no default of the provider's takes their place; `schemed` lack the
+    `https://` that the provider strips when it reads and wants when it is configured.
+    """
 
     dropped: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
     variables: frozenset[str] = frozenset()
+    emptied: frozenset[str] = frozenset()
+    schemed: frozenset[str] = frozenset()
 
     def joined(self, other: Wishes) -> Wishes:
         """Both wishes; what either wants gone goes."""
         dropped = self.dropped | other.dropped
-        return Wishes(dropped, (self.kept | other.kept) - dropped, self.variables | other.variables)
+        return Wishes(
+            dropped,
+            (self.kept | other.kept) - dropped,
+            self.variables | other.variables,
+            (self.emptied | other.emptied) - dropped,
+            self.schemed | other.schemed,
+        )
+
+    def without(self, path: str) -> Wishes:
+        """The wishes, with one path more that must go."""
+        return replace(self, dropped=self.dropped | {path}, kept=self.kept - {path}, emptied=self.emptied - {path})
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +171,14 @@ def _names(path: str) -> list[str]:
 
 
 def first_wishes(resource: GeneratedResource, schema: Schema) -> Wishes:
-    """What can be told before anything was tried: a marked value that the type wants becomes a variable."""
+    """What can be told before anything was tried: a marked value that the type wants becomes a variable, and what an
+    import sets of its own accord to have more deleted than the object goes."""
+    arguments = tuple(_arguments(resource.body))
     wanted = (
-        item.path
-        for item in _arguments(resource.body)
-        if _SENSITIVE.fullmatch(item.value) and schema.needs(resource.type, item.path)
+        item.path for item in arguments if _SENSITIVE.fullmatch(item.value) and schema.needs(resource.type, item.path)
     )
-    return Wishes(variables=frozenset(wanted))
+    harsh = (item.path for item in arguments if item.path in HARSH and item.value == "true")
+    return Wishes(variables=frozenset(wanted), dropped=frozenset(harsh))
 
 
 def _arguments(body: Sequence[Argument | Block]) -> Iterator[Argument]:
@@ -233,6 +253,10 @@ class _Writer:
             name = _variable_name(self.resource.name, item.path)
             self.variables[name] = item.path
             return f"var.{name}"
+        if item.path in self.wishes.emptied:
+            return '""'
+        if item.path in self.wishes.schemed:
+            return f'"https://{item.value[1:]}'
         if item.name in _REPEATED or _under(item.path, self.wishes.dropped) or item.value.startswith("null"):
             return None
         told = self.schema.attribute(self.resource.type, item.path)
@@ -257,20 +281,34 @@ def _variable_name(name: str, path: str) -> str:
     return re.sub(r"\W+", "_", f"{name}_{path}").strip("_")
 
 
-def after_differences(resource: GeneratedResource, wishes: Wishes, names: Sequence[str]) -> Wishes:
+def after_differences(resource: GeneratedResource, schema: Schema, wishes: Wishes, names: Sequence[str]) -> Wishes:
     """The wishes once a plan has said that these arguments differ from what exists: what went comes back.
 
-    A marked value comes back as a variable. The same wishes where that cannot help.
+    A marked value comes back as a variable, a text that is not set as an empty one: the provider has a default for it.
+    The same wishes where that cannot help.
     """
     back: set[str] = set()
     marked: set[str] = set()
+    emptied: set[str] = set()
     for item in _arguments(resource.body):
         if _names(item.path)[0] in names:
             if _SENSITIVE.fullmatch(item.value):
                 marked.add(item.path)
             elif not item.value.startswith("null"):
                 back.add(item.path)
-    return replace(wishes, kept=wishes.kept | back, variables=wishes.variables | marked)
+            elif item.path in names and _has_default(schema.attribute(resource.type, item.path)):
+                emptied.add(item.path)
+    return replace(
+        wishes,
+        kept=wishes.kept | (back - wishes.dropped),
+        variables=wishes.variables | marked,
+        emptied=wishes.emptied | (emptied - wishes.dropped),
+    )
+
+
+def _has_default(attribute: Json) -> bool:
+    """Whether an argument can only differ for a default of the provider's: a text that nothing computes."""
+    return attribute.get("type") == "string" and attribute.get("computed") is not True
 
 
 def after_error(
@@ -280,9 +318,13 @@ def after_error(
 
     `present` are the paths that are written now. Of several that exclude each other the least telling one goes.
     """
-    group = [name for match in _IN_GROUP.findall(said) for name in match.split(",")]
+    if _WANTS_SCHEME.search(said) and path not in wishes.schemed:
+        bare = [item.path for item in _arguments(resource.body) if item.path == path and _no_scheme(item.value)]
+        if bare:
+            return replace(wishes, schemed=wishes.schemed | {path})
+    group = [_positioned(name) for match in _IN_GROUP.findall(said) for name in match.split(",")]
     conflict = _CONFLICT.search(said)
-    rivals = [*(conflict.groups() if conflict else ()), *group]
+    rivals = [*(map(_positioned, conflict.groups()) if conflict else ()), *group]
     there = [name for name in dict.fromkeys([*rivals, *([path] if path else [])]) if _under_any(name, present)]
     if group and "must be specified" in said and not conflict and "all of" not in said and not there:
         marked = [
@@ -302,11 +344,18 @@ def after_error(
         # A block says what an argument says at more length, and a longer name is the more special one.
         blocks = {item.name for item in resource.body if isinstance(item, Block)}
         goes = max(loose, key=lambda name: (name in blocks, len(name), name))
-        return replace(wishes, dropped=wishes.dropped | {goes}, kept=wishes.kept - {goes})
+        return wishes.without(goes)
     goes = path or loose[0]
-    if goes not in loose:
-        return wishes
-    return replace(wishes, dropped=wishes.dropped | {goes}, kept=wishes.kept - {goes})
+    return wishes.without(goes) if goes in loose else wishes
+
+
+def _positioned(name: str) -> str:
+    """The path of an argument that a provider names with its position as a step: `disk.0.size`."""
+    return _POSITION.sub(r"[\1]", name)
+
+
+def _no_scheme(value: str) -> bool:
+    return _LITERAL.fullmatch(value) is not None and "://" not in value
 
 
 def _under_any(name: str, present: Collection[str]) -> bool:

@@ -66,6 +66,8 @@ class InterruptPolicy:
     """
 
     def __init__(self) -> None:
+        self.stopped = False
+        """Whether tfguard has interrupted the engine by itself; the first intent has nothing to add to that."""
         self._intents = 0
         self._last_intent = 0.0
         self._sent: dict[Sender, tuple[int, float]] = {}
@@ -79,7 +81,7 @@ class InterruptPolicy:
             return False
         self._intents += 1
         self._last_intent = arrival.at
-        return True
+        return self._intents > 1 or not self.stopped
 
     def _times_sent(self, arrival: Arrival) -> int:
         times, last = self._sent.get(arrival.sender, (0, float("-inf")))
@@ -184,6 +186,13 @@ class SignalGate:
         finally:
             with self._lock:
                 self._interrupt = None
+
+    def stop_engine(self) -> None:
+        """Interrupt the engine that runs once, without a signal; nothing where an interrupt was passed on before."""
+        with self._lock:
+            if self._interrupt is not None and not self.seen and not self._policy.stopped:
+                self._policy.stopped = True
+                self._interrupt()
 
     def take(self) -> tuple[int, bool] | None:
         """The next signal that came while an engine ran, and whether the engine was sent an interrupt for it."""

@@ -138,6 +138,7 @@ def _change(
     region = (after or before).get("region")
     mask, unknown = change.get("after_sensitive"), change.get("after_unknown")
     unseen = unseen_of(catalog, resource_type, mask, unknown)
+    differs = _differing(before, after, unknown, configured.get(_configuration_address(address), frozenset()))
     return PlannedChange(
         address=address,
         type=resource_type,
@@ -159,7 +160,8 @@ def _change(
             )
         ),
         silent=bool(unseen) or _may_echo(catalog, resource_type, mask, unknown, configured, address),
-        differs=_differing(before, after, unknown, configured.get(_configuration_address(address), frozenset())),
+        differs=differs,
+        filled=tuple(name for name in differs if before.get(name) is None),
         forced_by=tuple(dict.fromkeys(filter(None, map(_path_name, sequence(change.get("replace_paths")))))),
     )
 

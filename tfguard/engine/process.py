@@ -43,6 +43,8 @@ class Following:
     on_start: Callable[[ProcessIdentity], None] = lambda _identity: None
     on_signal: Callable[[str, bool], None] = lambda _name, _forwarded: None
     on_events: Callable[[bytes], None] = lambda _chunk: None
+    gives_up: Callable[[], bool] = lambda: False
+    """Asked again and again while the engine runs: whether it is to be interrupted, once."""
 
 
 def process_start_time(pid: int) -> int | None:
@@ -180,7 +182,7 @@ def _followed_to_the_end(
     following: Following,
 ) -> bool:
     pause = _SHORTEST_PAUSE
-    interrupted = False
+    interrupted = given_up = False
     while True:
         ended = _has_ended(process, arguments)  # asked before reading, so that the last bytes are not missed
         moved = [_drain(read, take) for read, take in readers]
@@ -188,6 +190,9 @@ def _followed_to_the_end(
             interrupted = True
             signum, forwarded = arrived
             following.on_signal(signal.Signals(signum).name, forwarded)
+        if not ended and not interrupted and not given_up and following.gives_up():
+            given_up = True
+            gate.stop_engine()
         if any(moved):
             pause = _SHORTEST_PAUSE
         elif ended:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfguard.catalog.catalog import Catalog
 from tfguard.engine.backend import data_directory
-from tfguard.engine.cautious import more_cautious
+from tfguard.engine.cautious import more_cautious, with_final_snapshot
 from tfguard.engine.diagnostics import Severity, diagnostic_of
 from tfguard.engine.documents import Json, mapping, parse_json, sequence
 from tfguard.engine.events import StreamReader
@@ -39,6 +39,8 @@ _NAME = "orphan"
 _CONFIGURATION = "main.tf.json"
 _LOCK_FILE = ".terraform.lock.hcl"
 _NOT_THERE = "Cannot import non-existent remote object"
+# What the two SDKs for providers say of a resource that has no import at all.
+_NO_IMPORT = re.compile(r"^resource \w+ doesn't support import\W*$|^Resource Import Not Implemented$")
 _BUILTIN = "terraform.io/builtin/"
 _GLOBAL = "global"
 
@@ -150,9 +152,10 @@ class ScratchDeletion:
             return Deletion(None, errors=("the import brought something else than this one object",))
         return Deletion(True, read, interrupted=imported.exit.interrupted)
 
-    def delete(self, watcher: RunWatcher) -> Deletion:
+    def delete(self, watcher: RunWatcher, gives_up: Callable[[], bool] = lambda: False) -> Deletion:
         """Delete what `prepare` has imported, and nothing else. Can be called again after a refusal.
 
+        While the provider tries, `gives_up` is asked whether that is to be ended, by one interrupt to the engine.
         Raises `OperationAliveError` while an engine still works in the folder.
         """
         self._refuse_while_in_use()
@@ -160,8 +163,8 @@ class ScratchDeletion:
         read = self._only(snapshot)
         if read is None:
             return Deletion(None, errors=("nothing was imported to be deleted",))
-        if not self._made_cautious(document):
-            return Deletion(True, read, errors=("the state of the import cannot be written",))
+        if why := self._made_cautious(document):
+            return Deletion(True, read, errors=(why,))
         self._write_configuration(with_resource=False)
         plan_file = self.directory / "plan"
         try:
@@ -172,7 +175,7 @@ class ScratchDeletion:
                 return self._failed(planned, read, snapshot)
             if not self._deletes_this_alone(planned.events):
                 return Deletion(True, read, errors=("the plan is not to delete this one object",))
-            applied = self._run("apply", ("-json", "-input=false", plan_file.name), watcher)
+            applied = self._run("apply", ("-json", "-input=false", plan_file.name), watcher, gives_up)
         finally:
             plan_file.unlink(missing_ok=True)
         gone = any(
@@ -272,7 +275,13 @@ class ScratchDeletion:
         given = {f"TF_VAR_{_variable(i)}": value for i, value in enumerate(self._settings().values())}
         return {**kept, **given}
 
-    def _run(self, command: str, arguments: Sequence[str], watcher: RunWatcher = _NOBODY) -> _Ended:
+    def _run(
+        self,
+        command: str,
+        arguments: Sequence[str],
+        watcher: RunWatcher = _NOBODY,
+        gives_up: Callable[[], bool] = lambda: False,
+    ) -> _Ended:
         """Run one command as every changing command of the engine is run, in a session of its own, to its end."""
         for stream in ("stdout", "stderr"):
             (self.directory / f"{command}.{stream}").unlink(missing_ok=True)
@@ -283,7 +292,13 @@ class ScratchDeletion:
             for event in found:
                 watcher.event(event)
 
-        following = Following(lambda chunk: take(reader.feed(chunk)), said.extend, watcher.started, watcher.interrupted)
+        following = Following(
+            lambda chunk: take(reader.feed(chunk)),
+            said.extend,
+            watcher.started,
+            watcher.interrupted,
+            gives_up=gives_up,
+        )
         ended = run_followed(self._launch(command, arguments), self.gate, following)
         take(reader.finish())
         return _Ended(ended, events, said.decode("utf-8", "replace"))
@@ -312,14 +327,17 @@ class ScratchDeletion:
         alone = len(snapshot.instances) == 1 and snapshot.addresses == {self._address}
         return snapshot.instances[0] if alone else None
 
-    def _made_cautious(self, document: Json) -> bool:
-        """Change in the state what would let the delete do more; False when that cannot be written."""
+    def _made_cautious(self, document: Json) -> str | None:
+        """Change in the state what would let the delete do more, or without a last snapshot; why that cannot be."""
         resource = mapping(sequence(document.get("resources"))[0])
         instance = mapping(sequence(resource.get("instances"))[0])
         attributes = mapping(instance.get("attributes"))
-        changed = more_cautious(self.target.type, attributes)
+        snapshot = with_final_snapshot(attributes, self.target.final_snapshot) if self.target.final_snapshot else {}
+        if self.target.final_snapshot and not snapshot:
+            return f"no final snapshot can be taken of an {self.target.type}"
+        changed = {**more_cautious(self.target.type, attributes), **snapshot}
         if not changed:
-            return True
+            return None
         held = {**instance, "attributes": {**attributes, **changed}}
         serial = document.get("serial")
         new = {
@@ -328,7 +346,8 @@ class ScratchDeletion:
             "resources": [{**resource, "instances": [held]}],
         }
         launch = self._launch("state", ("push", "-"), json.dumps(new).encode())
-        return run_followed(launch, self.gate, Following(_unheard, _unheard)).exit_code == 0
+        ended = run_followed(launch, self.gate, Following(_unheard, _unheard))
+        return None if ended.exit_code == 0 else "the state of the import cannot be written"
 
     def _deletes_this_alone(self, events: Sequence[EngineEvent]) -> bool:
         planned = [event for event in events if event.kind is EventKind.PLANNED_CHANGE]
@@ -338,7 +357,9 @@ class ScratchDeletion:
         summaries = [summary for summary, _ in errors_in_text(ended.stderr)]
         if summaries == [_NOT_THERE] and not ended.exit.interrupted:
             return Deletion(False)
-        return self._failed(ended)
+        failed = self._failed(ended)
+        cannot = len(summaries) == 1 and _NO_IMPORT.search(summaries[0]) is not None
+        return replace(failed, importable=not cannot or ended.exit.interrupted)
 
     def _failed(
         self,

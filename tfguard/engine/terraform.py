@@ -386,9 +386,16 @@ class TerraformEngine:
         """Import an object into a private folder of its own, which changes nothing, and tell what the engine read."""
         return self._scratch(target, directory, user_agent).prepare()
 
-    def delete_object(self, target: DeletionTarget, directory: Path, user_agent: str, watcher: RunWatcher) -> Deletion:
+    def delete_object(
+        self,
+        target: DeletionTarget,
+        directory: Path,
+        user_agent: str,
+        watcher: RunWatcher,
+        gives_up: Callable[[], bool],
+    ) -> Deletion:
         """Delete what `prepare_deletion` has imported into `directory`, and nothing else; nothing is forced."""
-        return self._scratch(target, directory, user_agent).delete(watcher)
+        return self._scratch(target, directory, user_agent).delete(watcher, gives_up)
 
     def _scratch(self, target: DeletionTarget, directory: Path, user_agent: str) -> ScratchDeletion:
         environ = {**self.environ, **self._user_agent(user_agent)}

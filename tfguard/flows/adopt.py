@@ -17,8 +17,11 @@ from tfguard.flows.drafted_file import DEFAULT, drafted_file, keep_draft
 from tfguard.flows.guard import GuardedRun, GuardOptions, Prepared, apply_prepared
 from tfguard.flows.history import findings
 from tfguard.flows.known_states import is_this_object, known_states, refuse_if_held, refuse_if_known
+from tfguard.flows.restore import Restorer, not_restored
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.settle import settle_those_that_saw
+from tfguard.flows.stray_findings import findings_with, refuse_tainted
+from tfguard.flows.stray_look import ProviderOf, end_of
 from tfguard.flows.upkeep import Upkeep, holding
 from tfguard.model.address import import_block, without_instance_key
 from tfguard.model.disposition import Disposition, DispositionKind
@@ -35,10 +38,10 @@ from tfguard.reconcile.adoption import derived_address, references_to, updates
 Placed = tuple[str, Finding]
 """An address, and the finding that is to go there."""
 
+_NO_CHANGE = "; nothing was changed"
 _NOT_HERE = {
     Verdict.MANAGED: "is managed already",
     Verdict.FOREIGN: "belongs to another account",
-    Verdict.SOFT_DELETED: "waits for its end; it has to be restored at the provider first",
 }
 
 
@@ -69,21 +72,28 @@ def adopt(
     argv: Sequence[str],
     folder: Path,
     known: Sequence[Finding],
+    elsewhere: ProviderOf,
 ) -> GuardedRun:
     """Import those of the `known` findings that have these ids: one plan, one approval, one recorded apply. `argv` is
-    the command line as it may be recorded, `folder` takes run folders.
+    the command line as it may be recorded, `folder` takes run folders; `elsewhere` tells whom to ask about an object
+    that no operation here tells of. What is deleted and waits for its end is restored first, once that is approved.
 
     One that cannot be adopted stops no other: it is said why, and the exit code is 1. Where there is only one, its
     error is raised: `UsageError` for a finding that is not there, is decided, or fits several addresses; `InputError`
-    for a plan that would do more than import. Nothing has changed then, and no import block stays behind.
+    for a plan that would do more than import. Nothing has changed then, and no import block stays behind; but what was
+    restored for it stays restored, which is said aloud and stands in the ledger.
     """
     operation_id = new_operation_id(context.clock.now())
     with holding(context, operation_id, folder / operation_id) as upkeep:
-        return _Adoption(context, ids, options, folder, known).run(argv, operation_id, upkeep)
+        return _Adoption(context, ids, options, folder, known, elsewhere).run(argv, operation_id, upkeep)
 
 
 def blocks_for(
-    context: StackContext, ids: Sequence[str], options: AdoptOptions, known: Sequence[Finding]
+    context: StackContext,
+    ids: Sequence[str],
+    options: AdoptOptions,
+    known: Sequence[Finding],
+    elsewhere: ProviderOf,
 ) -> tuple[str, ExitCode]:
     """Import blocks for these findings, seen to work in a plan, with the configuration that some of them need.
 
@@ -91,7 +101,7 @@ def blocks_for(
     does.
     """
     with tempfile.TemporaryDirectory(prefix="tfguard-") as scratch:
-        adoption = _Adoption(context, ids, replace(options, allow_update=True), Path(scratch), known)
+        adoption = _Adoption(context, ids, replace(options, allow_update=True), Path(scratch), known, elsewhere)
         planned = adoption.planned(Path(scratch) / "plan")
         adoption.tell_refused()
     if planned is None:
@@ -123,8 +133,11 @@ class _Adoption:
         options: AdoptOptions,
         folder: Path,
         known: Sequence[Finding],
+        elsewhere: ProviderOf,
     ) -> None:
         self._context, self._options, self._folder = context, options, folder
+        self._restorer = Restorer(context, options.arguments, elsewhere)
+        self._adopted: set[str] = set()
         self._ids = tuple(dict.fromkeys(ids))
         self._known = {finding.id: finding for finding in known}
         self._file = drafted_file(Path(context.stack.directory), options.out)
@@ -141,7 +154,7 @@ class _Adoption:
             return GuardedRun(self._exit_code)
         directory = open_run_folder(self._folder, operation_id, context.host, context.records.head().open_operations)
         try:
-            planned = self._plan_of(chosen, directory / "plan")
+            planned = self._plan_of(self._restored(chosen), directory / "plan")
             if planned is None or not self._approved(planned):
                 self.tell_refused()
                 return GuardedRun(ExitCode.ERROR)
@@ -150,14 +163,25 @@ class _Adoption:
             self.tell_refused()
             return replace(run, exit_code=run.exit_code or self._exit_code)
         finally:
+            self._tell_restored()
             close_run_folder(directory, operation_id, context.records)
 
     def planned(self, plan_file: Path) -> Planned | None:
-        """The plan alone."""
-        return self._plan_of(self._chosen(), plan_file)
+        """The plan alone; what would have to be restored first is left out."""
+        chosen = self._chosen()
+        for _, finding in chosen:
+            if waiting := self._restorer.waiting(finding):
+                self.refused[finding.id] = UsageError(
+                    f"{finding.id} is deleted, and {end_of(waiting)}: no plan can import it before it is restored",
+                    f"`tfguard orphans import {finding.id}` restores it first, after a question",
+                )
+        return self._plan_of(self._left(chosen), plan_file)
 
     def tell_refused(self) -> None:
         """Say of each finding that is not adopted why. Where only one was asked for, raise that."""
+        for finding_id in self.refused.keys() & self._restorer.restored.keys():
+            error = self.refused[finding_id]  # the restoration was a change
+            self.refused[finding_id] = InputError(error.what, error.advice.removesuffix(_NO_CHANGE))
         if len(self._ids) == 1 and (alone := self.refused.get(self._ids[0])):
             raise alone
         for finding_id, error in self.refused.items():
@@ -204,15 +228,27 @@ class _Adoption:
     def _place(self, finding_id: str, taken: Collection[str]) -> Placed:
         finding = self._known.get(finding_id)
         decided = [item for item in self._context.records.dispositions() if item.finding_id == finding_id]
-        if decision := finding.disposition if finding else next(reversed(decided), None):
+        decision = finding.disposition if finding else next(reversed(decided), None)
+        if decision and not (finding and finding.verdict is Verdict.SOFT_DELETED):
             raise UsageError(
                 f"{finding_id} was settled: {decision.kind.value} by {decision.actor} at {decision.at:%Y-%m-%d %H:%M}Z",
                 "see `tfguard orphans list`",
             )
-        if finding is None or finding.object is None:
-            raise UsageError(f"there is no finding {finding_id} on this stack", "see `tfguard orphans list`")
+        (finding,) = findings_with([finding_id], self._known.values())
+        refuse_tainted([finding])
+        if finding.object is None:
+            raise UsageError(
+                f"{finding_id} is {finding.verdict.value}: there is no object that could be adopted",
+                f"see `tfguard orphans show {finding_id}`",
+            )
         if why := _NOT_HERE.get(finding.verdict):
             raise UsageError(f"{finding_id} {why}", f"see `tfguard orphans show {finding_id}`")
+        kind = self._context.around.catalog.get(finding.object.type)
+        if kind is not None and not kind.importable:
+            raise UsageError(
+                f"{finding_id} is an {kind.type}, which no engine can import",
+                "keep it with `tfguard orphans retain`, or delete it with `tfguard orphans destroy`",
+            )
         where = self._options.address or finding.address
         if where is None and finding.addresses:
             raise UsageError(
@@ -263,6 +299,35 @@ class _Adoption:
                     with self._refusing(finding.id):
                         refuse_if_known(state, where, finding)
 
+    # --- what is deleted, and comes back first ---
+
+    def _restored(self, chosen: Sequence[Placed]) -> list[Placed]:
+        """The findings whose objects are in use, after those that wait for their end were restored: each is said and
+        asked about, and refused where that is not approved or does not work."""
+        for address, finding in chosen:
+            if (waiting := self._restorer.waiting(finding)) is None:
+                continue
+            with self._refusing(finding.id):
+                if not self._approved_to_restore(finding, waiting, address):
+                    raise not_restored(finding, waiting)
+                self._restorer.restore(finding, waiting, address)
+        return self._left(chosen)
+
+    def _approved_to_restore(self, finding: Finding, waiting: CloudObject, address: str) -> bool:
+        console = self._context.console
+        called = waiting.name or waiting.import_id
+        console.say(f"{finding.id}: {waiting.type} {called} is deleted, and {end_of(waiting)}")
+        console.say(f"will restore it ({', '.join(self._restorer.calls(waiting))}), then plan its import to {address}")
+        return self._options.yes or console.confirm("Restore now?")
+
+    def _tell_restored(self) -> None:
+        for finding_id, calls in self._restorer.restored.items():
+            if finding_id not in self._adopted:
+                self._context.console.warn(
+                    f"{finding_id} was restored ({', '.join(calls)}) and NOT imported: it exists again, costs what it "
+                    "costs, and is a finding; import, retain or destroy it"
+                )
+
     # --- configuration for those that have none, and the plan ---
 
     def _plan_of(self, chosen: Sequence[Placed], plan_file: Path) -> Planned | None:
@@ -303,7 +368,12 @@ class _Adoption:
         draft = self._context.engine.draft(targets, self._references(), self._options.arguments)
         self._refuse_undrafted(bare, draft)
         return [
-            replace(one, text=draft.texts[one.address], variables=draft.variables.get(one.address, ()))
+            replace(
+                one,
+                text=draft.texts[one.address],
+                variables=draft.variables.get(one.address, ()),
+                fills=draft.fills.get(one.address, ()),
+            )
             if one.target.drafted
             else one
             for one in candidates
@@ -414,7 +484,8 @@ class _Adoption:
                 for one in adopted
             ]
         )
-        settle_those_that_saw(self._context, {one.finding.id for one in adopted}, self._options.arguments)
+        self._adopted = {one.finding.id for one in adopted}
+        settle_those_that_saw(self._context, self._adopted, self._options.arguments)
         return adopted
 
 

@@ -15,7 +15,7 @@ from tfguard.model.importing import ImportTarget
 from tfguard.model.plan import Plan
 from tfguard.model.secrets import Withholding
 from tfguard.model.state import StateSnapshot
-from tfguard.reconcile.adoption import Objection, elsewhere, objections, own_import_id, wanted_ids
+from tfguard.reconcile.adoption import Objection, elsewhere, objections, own_import_id, updates, wanted_ids
 
 # Of two hundred that all need one missing thing, nobody wants to wait for four hundred plans.
 _MOST_PLANS = 24
@@ -28,12 +28,14 @@ _WOULD_UPDATE = "add --allow-update, or make the configuration match the object;
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A finding with where it is to go. `text` is the configuration that was drafted for it, where it had none;
-    `variables` are those that it declares for values that are marked as sensitive."""
+    `variables` are those that it declares for values that are marked as sensitive, `fills` what its
+    apply will write that no configuration asks for."""
 
     finding: Finding
     target: ImportTarget
     text: str = field(default="", repr=False)
     variables: tuple[str, ...] = ()
+    fills: tuple[str, ...] = ()
 
     @property
     def address(self) -> str:
@@ -75,6 +77,7 @@ class Planner:
     refused: Refusals = field(default_factory=dict)
     plans: int = 0
     spelled: set[str] = field(default_factory=set)
+    alone_fails: bool | None = None
 
     def plan(self, candidates: Sequence[Candidate]) -> Planned | None:
         """The plan that adopts as many of them as can be; the others are in `refused`, by the finding's id.
@@ -130,12 +133,18 @@ class Planner:
         draft = "\n".join(one.text for one in candidates if one.text)
         aimed = tuple(f"-target={target.address}" for target in targets)
         troubles = self.context.engine.plan_imports(targets, draft, (*aimed, *self.arguments), self.plan_file)
-        if general := next((one for one in troubles if one.general), None):
+        general = next((one for one in troubles if one.general), None)
+        if general is not None and self._fails_without():
             raise InputError(f"the import cannot be planned: {general.what}", _CANNOT_PLAN)
         if troubles:
             return _Against([Objection(one.address, one.what) for one in troubles])
         plan = self.context.engine.show_plan(self.plan_file)
-        updatable = {one.address for one in candidates if self.may_update and not one.text}
+        changed = updates(plan)
+        updatable = {
+            one.address
+            for one in candidates
+            if self.may_update and (not one.text or {*changed.get(one.address, ())} <= {*one.fills})
+        }
         wanted = wanted_ids(targets)
         objects = {one.address: one.finding.object for one in candidates if one.finding.object}
         against = [*elsewhere(plan, objects, self.context.around.catalog), *objections(plan, wanted, updatable)]
@@ -143,6 +152,13 @@ class Planner:
         if not against:
             return Planned(tuple(candidates), plan, hidden)
         return _Against(against, plan, hidden, _beside_deposed(self.before, plan, wanted, hidden), not self.may_update)
+
+    def _fails_without(self) -> bool:
+        """Whether the stack cannot be planned without any import either; else it is one object that cannot be read,
+        and providers do not say which one."""
+        if self.alone_fails is None:
+            self.alone_fails = isinstance(self.context.plan_now(self.arguments), str)
+        return self.alone_fails
 
     def _respelled(self, candidates: tuple[Candidate, ...], told: _Against) -> tuple[Candidate, ...]:
         """The candidates with ids made of the configuration's own values, where a listed object's own id does not fit.

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from tfguard.errors import TfguardError
 from tfguard.flows.context import StackContext
-from tfguard.flows.verify import Looking, planned_steps, provider_for
+from tfguard.flows.kept_steps import planned_steps
+from tfguard.flows.looking import Looking
+from tfguard.flows.providers import provider_for
 from tfguard.model.operation import Step
 from tfguard.model.plan import Action, Plan
 from tfguard.model.state import EMPTY_STATE, StateSnapshot

@@ -15,12 +15,12 @@ from tfguard.errors import (
     NoStateError,
     OperationAliveError,
 )
+from tfguard.flows.looking import Surroundings
 from tfguard.flows.records import Records
-from tfguard.flows.verify import Surroundings
 from tfguard.model.operation import Operation, Stack
 from tfguard.model.plan import Plan
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
-from tfguard.ports import Clock, Console, Credentials, Engine, Host, StateSource
+from tfguard.ports import Clock, CloudActions, Console, Credentials, Engine, Host, StateSource
 
 STATE_UNREAD = "the state could not be read"
 """What the record says of it; the reason is the engine's text, which only the user gets (rule 10)."""
@@ -42,6 +42,7 @@ class StackContext:
     known_files: Callable[[], Sequence[StateSource]] = tuple
     credentials: Credentials | None = None
     known_places: Callable[[], Sequence[StateSource]] = tuple
+    actions: CloudActions | None = None
 
     @property
     def clock(self) -> Clock:

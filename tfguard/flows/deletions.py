@@ -11,13 +11,13 @@ from tfguard.flows.context import StackContext
 from tfguard.flows.history import findings
 from tfguard.flows.records import Records
 from tfguard.flows.run_folder import sweep_run_folders
-from tfguard.flows.stray_look import NOBODY_TO_ASK, WAITS, ProviderOf, object_now, provider_of
+from tfguard.flows.stray_findings import decided_object_of
+from tfguard.flows.stray_look import NOBODY_TO_ASK, ProviderOf, Waits, object_now, provider_of
 from tfguard.flows.upkeep import holding
 from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind, latest
 from tfguard.model.evidence import Confidence
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.ids import new_operation_id
-from tfguard.model.inventory import CloudObject
 from tfguard.reconcile.disposal import Refusal
 
 _BEGUN = (DestroyStage.REQUESTED, DestroyStage.IN_PROGRESS)
@@ -79,7 +79,7 @@ def _known(records: Records) -> dict[str, Finding]:
 def _looked_after(
     context: StackContext, entry: Disposition, finding: Finding | None, arguments: Sequence[str], elsewhere: ProviderOf
 ) -> LookedAfter:
-    found = finding.object if finding and finding.object else _as_decided(entry)
+    found = finding.object if finding and finding.object else decided_object_of(entry)
     if found is None:
         return LookedAfter(entry, False, "the ledger does not tell which object it is")
     operation = entry.operation_id or None
@@ -88,22 +88,14 @@ def _looked_after(
     )
     provider = provider_of(context, finding, found, arguments, elsewhere)
     now = object_now(context.around, found, provider) if provider else NOBODY_TO_ASK
-    if now is None or (isinstance(now, Refusal) and now.what == WAITS):
-        reason = _VERIFIED if now is None else f"{_VERIFIED}: {WAITS}"
+    if now is None or isinstance(now, Waits):
+        reason, until = (f"{_VERIFIED}: {now.what}", now.found.gone_after) if now else (_VERIFIED, None)
         actor = context.host.actor().signature
-        verified = replace(entry, at=context.clock.now(), actor=actor, reason=reason, stage=DestroyStage.ABSENT)
+        verified = replace(
+            entry, at=context.clock.now(), actor=actor, reason=reason, stage=DestroyStage.ABSENT, until=until
+        )
         context.records.decide([verified])
         return LookedAfter(entry, True, reason)
     if isinstance(now, Refusal):
         return LookedAfter(entry, False, now.what)
     return LookedAfter(entry, False, "it is still there")
-
-
-def _as_decided(entry: Disposition) -> CloudObject | None:
-    """The object as the ledger has it; what a scan found stands in no operation."""
-    kept = entry.object
-    if kept is None or entry.import_id is None:
-        return None
-    return CloudObject(
-        kept.cloud, kept.account, kept.region, kept.type, entry.import_id, entry.import_id, arn=kept.arn, name=kept.name
-    )

@@ -11,7 +11,8 @@ from tfguard.catalog.types import ResourceType
 from tfguard.errors import TfguardError
 from tfguard.flows.context import StackContext
 from tfguard.flows.known_states import known_states
-from tfguard.flows.verify import Looking, provider_for
+from tfguard.flows.looking import Looking
+from tfguard.flows.providers import provider_for
 from tfguard.model.finding import Verdict
 from tfguard.model.inventory import CloudObject, Gap, Listing
 from tfguard.model.operation import Step

@@ -7,41 +7,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
+from tfguard.catalog.permissions import api_name
 from tfguard.errors import InterruptedRunError, TfguardError, UsageError
+from tfguard.flows.blockers import Patience, hanging_on, ids_of, told, told_of
 from tfguard.flows.context import StackContext
 from tfguard.flows.known_states import is_this_object, known_states, refuse_if_known
 from tfguard.flows.retain import decided_object
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.settle import settle_those_that_saw
-from tfguard.flows.stray_findings import own_operation
-from tfguard.flows.stray_look import NOBODY_TO_ASK, WAITS, ProviderOf, object_now, provider_of, region_of
+from tfguard.flows.stray_findings import OwnOperations, findings_with, refuse_tainted
+from tfguard.flows.stray_look import NOBODY_TO_ASK, ProviderOf, Waits, object_now, provider_of, region_of
 from tfguard.flows.upkeep import Upkeep, holding
 from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind
 from tfguard.model.durations import in_words
-from tfguard.model.event import EngineEvent
+from tfguard.model.event import EngineEvent, EventKind
+from tfguard.model.failure import wants_final_snapshot
 from tfguard.model.finding import Finding
 from tfguard.model.ids import new_operation_id
-from tfguard.model.inventory import CloudObject, Gap
+from tfguard.model.inventory import CloudObject
 from tfguard.model.lease import ProcessIdentity
 from tfguard.model.plan import ProviderConfig
+from tfguard.model.retention_tags import told_by
 from tfguard.model.state import StateSnapshot
-from tfguard.ports import Deletion, DeletionTarget, RunWatcher
+from tfguard.ports import Deletion, DeletionTarget
 from tfguard.reconcile.disposal import (
     DestroyRules,
     Refusal,
     changed_since,
-    dependant_types,
-    hangs_on,
     in_order,
     refusal,
 )
 
 _SHOWN = 8
 _LEFT = "nothing is forced; mend what is said there, then run it again"
-_BLOCKED = "delete or detach what hangs on it first (it is named above), then run it again"
+_BLOCKED = "nothing is forced; delete or detach what hangs on it or lies in it first, then run it again"
+_NAME_SNAPSHOT = "name the snapshot that is to be taken of it first with --final-snapshot NAME"
 _NOT_BEGUN = "interrupted before it was begun"
 _AGAIN = "look again: `tfguard orphans destroy` with the same finding goes on"
 
@@ -51,6 +54,8 @@ class DestroyOptions:
     """What the user has allowed: objects that hold data, how many at once, and which by name without a question.
 
     `arguments` are the `-var` and `-var-file` of the stack, where its provider has to be read from the configuration.
+    `wait` is how long a deletion is tried that something blocks. `final_snapshot` names the snapshot that is taken of
+    the one object, a database, before it goes.
     """
 
     reason: str
@@ -59,6 +64,8 @@ class DestroyOptions:
     yes: bool = False
     confirmed: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
+    wait: timedelta = timedelta(minutes=2)
+    final_snapshot: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +116,27 @@ def destroy_orphans(
     Raises `UsageError` before anything is shown for an id that is none of `known` or more ids than allowed, and
     `OperationAliveError` when another run holds the stack. What becomes of each is told, and stands in the ledger.
     """
-    by_id = {finding.id: finding for finding in known}
-    chosen = [by_id.get(finding_id) for finding_id in dict.fromkeys(ids)]
-    for finding_id, finding in zip(dict.fromkeys(ids), chosen, strict=True):
-        if finding is None or finding.object is None:
-            raise UsageError(
-                f"there is no finding {finding_id} here",
-                "see `tfguard orphans list`; for those of a scan give --findings FILE, which `scan --state-file` wrote",
-            )
-    if len(chosen) > options.most:
+    findings = findings_with(ids, known)
+    refuse_tainted(findings)
+    if bare := [finding for finding in findings if finding.object is None]:
         raise UsageError(
-            f"{len(chosen)} objects are more than {options.most} at once", "name fewer, or allow more with --max N"
+            f"{bare[0].id} is {bare[0].verdict.value}: there is no object that could be deleted",
+            f"see `tfguard orphans show {bare[0].id}`",
         )
+    if len(findings) > options.most:
+        raise UsageError(
+            f"{len(findings)} objects are more than {options.most} at once", "name fewer, or allow more with --max N"
+        )
+    if options.final_snapshot:
+        if len(findings) > 1:
+            raise UsageError("--final-snapshot names the snapshot of one object", "delete the others without it")
+        options = replace(options, reason=f"{options.reason}; final snapshot {options.final_snapshot}")
     operation_id = new_operation_id(context.clock.now())
     with holding(context, operation_id, folder / operation_id) as upkeep:
         directory = open_run_folder(folder, operation_id, context.host, context.records.head().open_operations)
         try:
             run = _Run(context, options, directory, operation_id, provider_of, _Watcher(context, upkeep))
-            done = run.all_of([finding for finding in chosen if finding is not None])
+            done = run.all_of(findings)
         finally:
             close_run_folder(directory, operation_id, context.records)
         settle_those_that_saw(context, {one.finding_id for one in done if one.absent}, options.arguments)
@@ -139,13 +149,16 @@ class _Watcher:
     def __init__(self, context: StackContext, upkeep: Upkeep) -> None:
         self._console = context.console
         self._upkeep = upkeep
+        self.patience: Patience | None = None
 
     def started(self, process: ProcessIdentity) -> None:
         """The engine runs as this process."""
         self._upkeep.engine_runs(process)
 
     def event(self, event: EngineEvent) -> None:
-        """Nothing: the engine's errors come with its answer."""
+        """Lets the patience begin with the deletion; the engine's errors come with its answer."""
+        if event.kind is EventKind.APPLY_START and self.patience is not None:
+            self.patience.begins()
 
     def interrupted(self, signal_name: str, forwarded: bool) -> None:
         """A signal came."""
@@ -163,7 +176,7 @@ class _Run:
         directory: Path,
         operation_id: str,
         provider_of: ProviderOf,
-        watcher: RunWatcher,
+        watcher: _Watcher,
     ) -> None:
         self._context = context
         self._watcher = watcher
@@ -172,6 +185,7 @@ class _Run:
         self._options = options
         self._directory = directory
         self._provider_of = provider_of
+        self._own = OwnOperations(context.records)
         scan = context.around.config.scan.aws
         self._rules = DestroyRules(
             options.stateful,
@@ -217,12 +231,16 @@ class _Run:
         assert found is not None
         provider = provider_of(self._context, finding, found, self._options.arguments, self._provider_of)
         if provider is None:
-            return _not_begun(finding, found, NOBODY_TO_ASK)
+            against = refusal(finding, found, self._rules, self._context.clock.now())
+            return _not_begun(finding, found, against or NOBODY_TO_ASK)
         target = _Target(finding, found, provider)
         now = self._now(target)
         if now is None:
             self._note(target, DestroyStage.ABSENT, "it was gone already")
             return Disposed(finding.id, found, DestroyStage.ABSENT, "it is gone already: looked for, and not there")
+        if isinstance(now, Waits):
+            self._note(target, DestroyStage.ABSENT, f"{now.what}; it was not deleted again", now.found.gone_after)
+            return Disposed(finding.id, found, DestroyStage.ABSENT, f"{now.what}; it is not deleted again", now.advice)
         if isinstance(now, Refusal):
             return _not_begun(finding, found, now)
         target = replace(target, object=now)
@@ -255,27 +273,23 @@ class _Run:
         else:
             say("  when it was created is not told")
         say("  it HOLDS DATA" if found.stateful else "  it is not of a kind that holds data")
+        if self._options.final_snapshot:
+            say(f"  its final snapshot {self._options.final_snapshot} is taken first")
+        if self._is_deleted_by_call(found):
+            say(f"  no engine can import it: it is deleted by {self._call_for(found)}")
+        if tagged := told_by(found.tags):
+            say(f"  evidence: {tagged}")
         for item in finding.evidence:
             say(f"  evidence: {item.kind.value}: {item.detail}")
-        hanging, gaps = self._hanging_on(target)
+        hanging, gaps = hanging_on(self._around, target.object, target.provider)
         for child in hanging[:_SHOWN]:
-            say(f"  on it hangs {child.type} {child.import_id}{f' ({child.name})' if child.name else ''}")
+            say(f"  on it hangs {told(child)}")
         if len(hanging) > _SHOWN:
             say(f"  and {len(hanging) - _SHOWN} more objects")
         if not hanging:
             say("  nothing that can be listed hangs on it")
         for gap in gaps[:_SHOWN]:
             say(f"  not looked at: {gap.scope}: {gap.reason}")
-
-    def _hanging_on(self, target: _Target) -> tuple[Sequence[CloudObject], Sequence[Gap]]:
-        kind = self._around.catalog.get(target.object.type)
-        types = dependant_types(self._around.catalog, kind) if kind else ()
-        found: list[CloudObject] = []
-        gaps: list[Gap] = []
-        for listing in self._around.inventory.list_many(types, target.provider, target.region):
-            found += [one for one in listing.objects if hangs_on(self._around.catalog, one, target.object)]
-            gaps += [listing.gap] if listing.gap else []
-        return found, gaps
 
     def _approves(self, target: _Target) -> bool:
         if self._options.yes:
@@ -294,7 +308,7 @@ class _Run:
                     self._note(target, DestroyStage.STOPPED, looked.what)
                 return replace(looked, stage=looked.stage or DestroyStage.STOPPED)
             self._note(target, DestroyStage.IN_PROGRESS, self._options.reason)
-            stopped = self._try_to_delete(target) or self._verify(target)
+            stopped = self._try_to_delete(target) or self._verified(target)
         except InterruptedRunError:
             raise
         except TfguardError as error:
@@ -302,30 +316,87 @@ class _Run:
         if stopped is None:
             self._note(target, DestroyStage.ABSENT, self._options.reason)
             return Disposed(target.finding.id, target.object, DestroyStage.ABSENT, "deleted, and verified to be gone")
+        if isinstance(stopped, Waits):
+            reason = f"{self._options.reason}; {stopped.what}"
+            self._note(target, DestroyStage.ABSENT, reason, stopped.found.gone_after)
+            what = f"deleted, and verified: {stopped.what}"
+            return Disposed(target.finding.id, target.object, DestroyStage.ABSENT, what, stopped.advice)
         self._note(target, DestroyStage.STOPPED, stopped.what)
         return Disposed(target.finding.id, target.object, DestroyStage.STOPPED, stopped.what, stopped.advice)
 
     def _try_to_delete(self, target: _Target) -> Refusal | None:
-        """Import into a scratch folder, compare, and delete, once: the provider itself tries what is blocked again."""
+        """Import into a scratch folder, compare, and delete, once: the provider itself tries what is blocked again.
+
+        What cannot be imported is deleted by its type's own call.
+        """
         engine, found = self._context.engine, target.object
-        wanted = DeletionTarget(found.type, found.import_id, target.provider, target.region)
+        if self._is_deleted_by_call(found):
+            return self._by_call(target)
+        snapshot = self._options.final_snapshot
+        wanted = DeletionTarget(found.type, found.import_id, target.provider, target.region, snapshot)
         directory = self._directory / target.finding.id
         imported = engine.prepare_deletion(wanted, directory, self._user_agent)
         if imported.found is False:
             return None
+        if not imported.importable and self._call_for(found):
+            return self._by_call(target)
         if not imported.found:
             return Refusal(f"the engine cannot import it: {_said(imported)}", _LEFT)
         if imported.read is not None and not is_this_object(imported.read, found):
             return Refusal("the engine reads another object under this id", "look at it, then find it anew")
-        done = engine.delete_object(wanted, directory, self._user_agent, self._watcher)
+        patience = self._patience_with(target)
+        self._watcher.patience = patience
+        done = engine.delete_object(wanted, directory, self._user_agent, self._watcher, patience.is_over)
         if done.deleted:
             return None
         if done.interrupted:
             return Refusal("interrupted while it was deleted; whether it is gone was not verified", _AGAIN)
-        return Refusal(f"the engine could not delete it: {_said(done)}", _BLOCKED if done.blocked else _LEFT)
+        if any(map(wants_final_snapshot, done.errors)):
+            return Refusal(f"the engine could not delete it: {_said(done)}", _NAME_SNAPSHOT)
+        within = f" within {in_words(self._options.wait)}" if patience.over else ""
+        return self._not_deleted(
+            target, f"the engine could not delete it{within}: {_said(done)}", done.blocked or patience.over
+        )
 
-    def _verify(self, target: _Target) -> Refusal | None:
-        """Look until the object is gone, for as long as the consistency grace lasts."""
+    def _patience_with(self, target: _Target) -> Patience:
+        """The bound for a deletion that is tried again while the object is there, and something hangs on it."""
+
+        def blocked() -> bool:
+            there = isinstance(self._now(target), CloudObject)
+            return there and bool(hanging_on(self._around, target.object, target.provider)[0])
+
+        return Patience(self._context.clock, self._options.wait, blocked)
+
+    def _not_deleted(self, target: _Target, what: str, blocked: bool) -> Refusal:
+        """Why it is still there; what is in the way is named with all that tells whose it is, where lists tell it."""
+        if not blocked:
+            return Refusal(what, _LEFT)
+        hanging, _ = hanging_on(self._around, target.object, target.provider)
+        if not hanging:
+            return Refusal(what, _BLOCKED)
+        return Refusal(f"{what}; on it hangs {ids_of(hanging)}", f"{_BLOCKED}: {told_of(hanging)}")
+
+    def _call_for(self, found: CloudObject) -> str | None:
+        """The call that deletes such an object; None where none is known."""
+        kind = self._around.catalog.get(found.type)
+        return api_name(kind.delete.operation) if kind and kind.delete and self._context.actions else None
+
+    def _is_deleted_by_call(self, found: CloudObject) -> bool:
+        kind = self._around.catalog.get(found.type)
+        return kind is not None and not kind.importable and self._call_for(found) is not None
+
+    def _by_call(self, target: _Target) -> Refusal | None:
+        """Make the call that deletes it, once. What was not answered is left for the look afterwards to tell."""
+        assert self._context.actions is not None
+        if self._options.final_snapshot:
+            return Refusal("no engine can import it, so that no final snapshot can be taken", _LEFT)
+        answer = self._context.actions.delete(target.object, target.provider)
+        if not answer.refused or answer.absent or answer.unanswered:
+            return None
+        return self._not_deleted(target, f"it could not be deleted: {answer.refused}", answer.blocked)
+
+    def _verified(self, target: _Target) -> Refusal | None:
+        """Look until the object is gone, for as long as the consistency grace lasts; `Waits` counts as gone."""
         if not self._around.inventory.covers(target.object.type):
             wanted = DeletionTarget(target.object.type, target.object.import_id, target.provider, target.region)
             again = self._context.engine.prepare_deletion(wanted, self._directory / "verify", self._user_agent)
@@ -333,13 +404,13 @@ class _Run:
         end = self._context.clock.now() + max(self._rules.grace, timedelta(seconds=2))
         while True:
             now = self._now(target)
-            if now is None or (isinstance(now, Refusal) and now.what == WAITS):
-                return None
+            if now is None or isinstance(now, Waits):
+                return now
             if self._context.clock.now() >= end or not self._context.clock.sleep(2):
                 what = now.what if isinstance(now, Refusal) else "it is still there"
-                return Refusal(f"the engine says that it is deleted, which is not verified: {what}", _AGAIN)
+                return Refusal(f"its deletion was asked for, and that it is gone is not verified: {what}", _AGAIN)
 
-    def _note(self, target: _Target, stage: DestroyStage, reason: str) -> None:
+    def _note(self, target: _Target, stage: DestroyStage, reason: str, until: datetime | None = None) -> None:
         found = target.object
         self._context.records.decide(
             [
@@ -349,9 +420,10 @@ class _Run:
                     at=self._context.clock.now(),
                     actor=self._context.host.actor().signature,
                     reason=reason,
-                    operation_id=own_operation(self._context.records, target.finding),
+                    operation_id=self._own.of(target.finding),
                     address=target.finding.address,
                     import_id=found.import_id,
+                    until=until,
                     stage=stage,
                     object=decided_object(found),
                 )

@@ -13,20 +13,15 @@ from tfguard.flows.approvals import plan_file_claimed
 from tfguard.flows.context import StackContext
 from tfguard.flows.credentials import warn_of_expiry
 from tfguard.flows.dependants import Dependants
+from tfguard.flows.kept_steps import planned_steps
 from tfguard.flows.leftovers import leftovers, providers_to_ask, steps_to_look_for
+from tfguard.flows.looking import Looking, baseline_entries, baseline_keys, places_without_lists
 from tfguard.flows.open_operations import settle_open_operations
+from tfguard.flows.providers import recorded_providers
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.stocktaking import Ran, take_stock
 from tfguard.flows.upkeep import Upkeep, holding
-from tfguard.flows.verify import (
-    Looking,
-    baseline_entries,
-    baseline_keys,
-    places_without_lists,
-    planned_steps,
-    recorded_providers,
-)
 from tfguard.flows.withholding import of_plan, withheld_intent
 from tfguard.model.config import OnGap
 from tfguard.model.ids import new_operation_id

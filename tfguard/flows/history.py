@@ -20,7 +20,12 @@ from tfguard.reconcile.findings import coverage_of, findings_of
 from tfguard.reconcile.repairs import is_repair
 
 # What was kept may be overdue or released by now, and a deletion may not have come to its end.
-_MAY_COME_BACK = (DispositionKind.RETAIN, DispositionKind.RELEASE, DispositionKind.DESTROY)
+_MAY_COME_BACK = (
+    DispositionKind.RETAIN,
+    DispositionKind.RELEASE,
+    DispositionKind.DESTROY,
+    DispositionKind.RESTORE,
+)
 _FAR_BACK = 50
 _LAST = "~"  # sorts behind every id and every month
 
@@ -151,8 +156,14 @@ def _month(operation_id: str) -> str:
 
 
 def findings(records: Records) -> tuple[tuple[Finding, ...], Coverage]:
-    """The findings of every operation that is open, of the newest one, and of those whose objects were given up on
-    purpose; and how far the looks of the former reached."""
+    """The stray objects that the record tells of, and how far the looks reached: see `that_tell`."""
+    operations, coverage = that_tell(records)
+    return findings_of(operations, records.dispositions(), records.now()), coverage
+
+
+def that_tell(records: Records) -> tuple[tuple[Operation, ...], Coverage]:
+    """The operations that findings can come from, oldest first: every one that is open, the newest one, and those whose
+    objects were given up on purpose; and how far the looks of all but the last reached."""
     head, ledger = records.head(), records.dispositions()
     current = {*head.open_operations, *((head.current,) if head.current else ())}
     kept = {
@@ -169,9 +180,8 @@ def findings(records: Records) -> tuple[tuple[Finding, ...], Coverage]:
         coverage_of(looked) if looked else Coverage(gaps=(Gap(records.location, "no operation is recorded there"),))
     )
     found = {operation.id: operation for operation in (*looked, *older)}
-    return findings_of([found[name] for name in sorted(found)], ledger, records.now()), replace(
-        coverage, gaps=(*coverage.gaps, *damaged, *lost)
-    )
+    coverage = replace(coverage, gaps=(*coverage.gaps, *damaged, *lost))
+    return tuple(found[name] for name in sorted(found)), coverage
 
 
 def _last_apply(records: Records) -> tuple[list[Operation], list[Gap]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tfguard.flows.context import StackContext
 from tfguard.flows.history import findings
-from tfguard.flows.stray_look import WAITS, object_now, provider_of, region_of
+from tfguard.flows.stray_look import Waits, object_now, provider_of, region_of
 from tfguard.model.config import OnGap
 from tfguard.model.finding import Finding
 from tfguard.model.inventory import CloudObject
@@ -44,7 +44,7 @@ def leftovers(context: StackContext, on_gap: OnGap, arguments: tuple[str, ...]) 
     undecided = [
         (finding, finding.object)
         for finding in findings(context.records)[0]
-        if finding.disposition is None and finding.object and finding.operation_id not in opened
+        if finding.needs_action and finding.object and finding.operation_id not in opened
     ]
     if on_gap is OnGap.BLOCK:
         return tuple(Leftover(finding, found, None) for finding, found in undecided)
@@ -57,7 +57,7 @@ def _looked_for(
 ) -> Leftover | None:
     provider = provider_of(context, finding, found, arguments, lambda _: None)
     now = object_now(context.around, found, provider) if provider else found
-    if now is None or (isinstance(now, Refusal) and now.what == WAITS):
+    if now is None or isinstance(now, Waits):
         context.console.say(f"{found.type} {found.import_id} ({finding.id}) is gone by now")
         return None
     return Leftover(finding, found if isinstance(now, Refusal) else now, provider)

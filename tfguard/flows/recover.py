@@ -12,6 +12,7 @@ from tfguard.flows.errored import push
 from tfguard.flows.history import findings
 from tfguard.flows.run_folder import in_use
 from tfguard.flows.settle import Settling, settle
+from tfguard.flows.stray_findings import findings_with
 from tfguard.flows.upkeep import holding
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.evidence import Evidence, EvidenceKind
@@ -94,21 +95,21 @@ def _has_no_end(context: StackContext, operation_id: str) -> bool:
 
 def _keep_what_is_not_ours(context: StackContext, options: RecoverOptions) -> None:
     """Put a person's word that an object belongs elsewhere into the ledger: it is kept, and no finding any more."""
-    known = {finding.id: finding for finding in findings(context.records)[0]} if options.not_ours else {}
-    if unknown := [finding_id for finding_id in options.not_ours if finding_id not in known]:
-        raise UsageError(f"there is no finding {unknown[0]} on this stack", "see `tfguard orphans list`")
+    if not options.not_ours:
+        return
+    others = findings_with(options.not_ours, findings(context.records)[0])
     actor = context.host.actor()
     context.records.decide(
         [
             Disposition(
-                finding_id=finding_id,
+                finding_id=finding.id,
                 kind=DispositionKind.RETAIN,
                 at=context.clock.now(),
                 actor=actor.signature,
                 reason=f"not ours: {options.reason}",
-                operation_id=known[finding_id].operation_id or "",
+                operation_id=finding.operation_id or "",
             )
-            for finding_id in options.not_ours
+            for finding in others
         ]
     )
 

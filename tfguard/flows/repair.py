@@ -10,13 +10,13 @@ from tfguard.errors import CorruptRecordError, InputError, InterruptedRunError, 
 from tfguard.flows.context import STATE_UNREAD, StackContext
 from tfguard.flows.guard import GuardedRun, state_out_of
 from tfguard.flows.history import findings
+from tfguard.flows.kept_steps import without_secrets
 from tfguard.flows.known_states import known_states
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.settle import Settling, settle
 from tfguard.flows.stocktaking import all_unknown, first_written, status_of
 from tfguard.flows.upkeep import Upkeep, holding
-from tfguard.flows.verify import without_secrets
 from tfguard.flows.withholding import of_state, withheld_intent
 from tfguard.model.address import is_address, normal_address, resource_type
 from tfguard.model.disposition import Disposition, DispositionKind
@@ -47,10 +47,10 @@ def repair(context: StackContext, request: RepairRequest, argv: Sequence[str], f
     """
     operation_id = new_operation_id(context.clock.now())
     with holding(context, operation_id, folder / operation_id, request.lock_timeout) as upkeep:
-        return _repair(context, request, argv, folder, operation_id, upkeep)
+        return repair_held(context, request, argv, folder, operation_id, upkeep)
 
 
-def _repair(
+def repair_held(
     context: StackContext,
     request: RepairRequest,
     argv: Sequence[str],
@@ -58,6 +58,7 @@ def _repair(
     operation_id: str,
     upkeep: Upkeep,
 ) -> GuardedRun:
+    """`repair` for whoever holds the stack's lease already, for the operation of this id."""
     context.engine.discard_import_blocks()
     opened = context.records.head().open_operations
     if opened:

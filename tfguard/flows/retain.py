@@ -9,7 +9,7 @@ from datetime import timedelta
 from tfguard.errors import UsageError
 from tfguard.flows.context import StackContext
 from tfguard.flows.settle import settle_those_that_saw
-from tfguard.flows.stray_findings import own_operation
+from tfguard.flows.stray_findings import OwnOperations, findings_with
 from tfguard.model.config import Config, format_duration
 from tfguard.model.disposition import DecidedObject, Disposition, DispositionKind, latest
 from tfguard.model.finding import Finding, Verdict
@@ -20,12 +20,14 @@ _KEEPABLE = (Verdict.ORPHANED, Verdict.DUPLICATED, Verdict.UNMANAGED, Verdict.RE
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """For how long (None: as the configuration says), by whom, at whose cost, and why."""
+    """For how long (None: as the configuration says), by whom, at whose cost, and why; with `tag` a tag on the object
+    is to say so."""
 
     reason: str
     time: timedelta | None = None
     owner: str = ""
     cost_owner: str = ""
+    tag: bool = False
 
 
 def retain(
@@ -38,24 +40,26 @@ def retain(
     """
     time, owner = check_keeping(keeping, context.around.config)
     now, actor = context.clock.now(), context.host.actor()
-    by_id = {finding.id: finding for finding in known}
+    own = OwnOperations(context.records)
+    last = latest(context.records.dispositions())
     entries = [
         Disposition(
-            finding_id=finding_id,
+            finding_id=finding.id,
             kind=DispositionKind.RETAIN,
             at=now,
             actor=actor.signature,
             reason=keeping.reason,
-            operation_id=own_operation(context.records, finding),
+            operation_id=own.of(finding),
             address=finding.address,
             import_id=found.import_id,
             until=now + time,
             owner=owner,
             cost_owner=keeping.cost_owner or context.around.config.cost_owner or "",
             object=decided_object(found),
+            tagged=keeping.tag or _is_tagged(last.get(finding.id)),  # a tag that is there moves with the date
         )
-        for finding_id in dict.fromkeys(ids)
-        for finding, found in [_keepable(finding_id, by_id.get(finding_id))]
+        for finding in findings_with(ids, known)
+        for found in [_keepable(finding)]
     ]
     context.records.decide(entries)
     settle_those_that_saw(context, {entry.finding_id for entry in entries})
@@ -98,10 +102,15 @@ def release(context: StackContext, ids: Sequence[str], reason: str) -> Sequence[
                 address=kept.address,
                 import_id=kept.import_id,
                 object=kept.object,
+                tagged=kept.tagged,
             )
         )
     context.records.decide(entries)
     return entries
+
+
+def _is_tagged(entry: Disposition | None) -> bool:
+    return entry is not None and entry.kind is DispositionKind.RETAIN and entry.tagged
 
 
 def retained(ledger: Sequence[Disposition]) -> Sequence[Disposition]:
@@ -115,21 +124,17 @@ def decided_object(found: CloudObject) -> DecidedObject:
     return DecidedObject(found.type, found.cloud, found.account, found.region, found.name, found.arn)
 
 
-def _keepable(finding_id: str, finding: Finding | None) -> tuple[Finding, CloudObject]:
-    if finding is None or finding.object is None:
+def _keepable(finding: Finding) -> CloudObject:
+    """The object of a finding that may be kept. Raises `UsageError` for any other."""
+    if finding.verdict not in _KEEPABLE or finding.object is None:
         raise UsageError(
-            f"there is no finding {finding_id} here",
-            "see `tfguard orphans list`; for those of a scan give --findings FILE, which `scan --state-file` wrote",
-        )
-    if finding.verdict not in _KEEPABLE:
-        raise UsageError(
-            f"{finding_id} is {finding.verdict.value}: whether it is stray is not known",
+            f"{finding.id} is {finding.verdict.value}: whether it is stray is not known",
             "run `tfguard recover`, or scan again, so that everything is looked at",
         )
     if finding.disposition and finding.disposition.kind is not DispositionKind.RETAIN:
         decided = finding.disposition
         raise UsageError(
-            f"{finding_id} was settled: {decided.kind.value} by {decided.actor} at {decided.at:%Y-%m-%d %H:%M}Z",
+            f"{finding.id} was settled: {decided.kind.value} by {decided.actor} at {decided.at:%Y-%m-%d %H:%M}Z",
             "see `tfguard orphans list --all`",
         )
-    return finding, finding.object
+    return finding.object

@@ -107,6 +107,7 @@ class _Scan:
         self._summary: Counter[str] = Counter()
         self._left_out: Counter[str] = Counter()
         self._findings: list[Finding] = []
+        self._waiting: list[CloudObject] = []
 
     def run(self) -> ScanResult:
         """Everything, in its order."""
@@ -198,7 +199,10 @@ class _Scan:
         self._makers.note(listing)
         for found in listing.soft_deleted:
             self._index.match(found)  # so that its instance is not missing
-            self._ruled(found, soft_deleted())
+            if self._request.everything:
+                self._waiting.append(found)  # until when has to be asked for
+            else:
+                self._ruled(found, soft_deleted(found))
         for found in listing.objects:
             if not self._ruled(found, judge.at_once(found)):
                 yield found
@@ -232,6 +236,8 @@ class _Scan:
 
     def _conclude(self, candidates: Sequence[CloudObject], judge: Judge) -> None:
         """Judge the candidates, with everything that can be known of them."""
+        for detail in self._parallel.results("details", self._detail, self._waiting):
+            self._ruled(detail.found, soft_deleted(detail.found))
         unclaimed = _each_once(candidates)
         for claimed in (judge.claimed, judge.claimed_alone):
             unclaimed = [found for found in unclaimed if not self._ruled(found, claimed(found))]
@@ -265,7 +271,7 @@ class _Scan:
         decided = last_decisions(self._records.ledger)
         for finding in self._audited([*findings, *strays.explained(explained, self._index.held)]):
             self._summary[finding.verdict.value] += 1
-            self._findings.append(strays.with_lapsed(finding, decided, self._started_at))
+            self._findings.append(strays.with_tag(strays.with_lapsed(finding, decided, self._started_at)))
 
     def _unclear(self, detail: Detail, told: Sequence[Explanation], ruling: Ruling | None) -> Finding | None:
         """The finding for an object of which nothing may be said now; None where something may."""

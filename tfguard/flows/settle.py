@@ -10,10 +10,12 @@ from pathlib import Path
 from tfguard.errors import InputError, OperationAliveError
 from tfguard.flows.context import STATE_UNREAD, StackContext
 from tfguard.flows.errored import read_errored_state, unpushed_errored_state
+from tfguard.flows.kept_steps import without_secrets
+from tfguard.flows.providers import provider_from_record
 from tfguard.flows.removals import note_removals
 from tfguard.flows.run_folder import discard_run_folder
-from tfguard.flows.verify import Run, Verdict, also_hiding, provider_from_record, verify, without_secrets
-from tfguard.flows.withholding import of_record
+from tfguard.flows.verify import Run, Verdict, verify
+from tfguard.flows.withholding import also_hiding, of_record
 from tfguard.model.disposition import Disposition
 from tfguard.model.evidence import Evidence, EvidenceKind
 from tfguard.model.operation import (

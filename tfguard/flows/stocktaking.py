@@ -9,11 +9,12 @@ from pathlib import Path
 from tfguard.errors import ConflictError, InputError, TfguardError
 from tfguard.flows.context import STATE_UNREAD, StackContext
 from tfguard.flows.errored import unpushed_errored_state
+from tfguard.flows.kept_steps import without_secrets
 from tfguard.flows.removals import note_removals
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.settle import with_earlier
-from tfguard.flows.verify import Run, Verdict, also_hiding, verify, without_secrets
-from tfguard.flows.withholding import remember_copies, withheld_intent
+from tfguard.flows.verify import Run, Verdict, verify
+from tfguard.flows.withholding import also_hiding, remember_copies, withheld_intent
 from tfguard.model.evidence import Evidence, EvidenceKind
 from tfguard.model.operation import Intent, Operation, OperationStatus, Outcome, Result, Step
 from tfguard.model.plan import Action, ProviderConfig

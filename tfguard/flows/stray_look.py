@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tfguard.flows.context import StackContext
+from tfguard.flows.looking import Surroundings
+from tfguard.flows.providers import provider_for
 from tfguard.flows.settle import providers_of
-from tfguard.flows.stray_findings import own_operation
-from tfguard.flows.verify import Surroundings, provider_for
+from tfguard.flows.stray_findings import OwnOperations
 from tfguard.model.finding import Finding
-from tfguard.model.inventory import CloudObject
+from tfguard.model.inventory import CloudObject, Listing
 from tfguard.model.operation import Operation, Step
 from tfguard.model.plan import Action, ProviderConfig
 from tfguard.reconcile.disposal import Refusal
@@ -18,7 +19,15 @@ from tfguard.reconcile.disposal import Refusal
 ProviderOf = Callable[[CloudObject], ProviderConfig | None]
 """Whom to ask about an object that no operation of this stack tells of."""
 
-WAITS = "it is deleted already, and waits for its end"
+
+@dataclass(frozen=True, slots=True)
+class Waits(Refusal):
+    """The object is deleted, and only waits for its end; `found` is how it is listed."""
+
+    found: CloudObject
+
+
+_IMPORT_AGAIN = "`tfguard orphans import` with this finding restores and imports it"
 NOBODY_TO_ASK = Refusal(
     "whom to ask about it is not known: no operation of this stack tells, and no account is configured",
     "run it in the stack that made it, or add its account to `scan: {aws: {accounts: ...}}`",
@@ -32,7 +41,7 @@ def provider_of(
 
     `arguments` are the engine's `-var` and `-var-file`, where the provider has to be read from the configuration.
     """
-    if not own_operation(context.records, finding):
+    if not OwnOperations(context.records).of(finding):
         return elsewhere(found)
     operation = context.records.operation(finding.operation_id or "")
     made = _step_of(operation, finding, found)
@@ -51,6 +60,19 @@ def _step_of(operation: Operation, finding: Finding, found: CloudObject) -> Step
     return next(seen, None) or next(meant, None)
 
 
+def waiting_in(listing: Listing, before: CloudObject) -> CloudObject | None:
+    """The object as it is among those of a listing that are deleted and wait for their end; None where it is not."""
+    same = (one for one in listing.soft_deleted if one.key in (before.key, replace(before, account=one.account).key))
+    return next(same, None)
+
+
+def end_of(waiting: CloudObject) -> str:
+    """When a deleted object that waits for its end is gone, as the end of a sentence."""
+    if waiting.gone_after is None:
+        return "gone after its waiting time, of which the end is not told"
+    return f"gone after {waiting.gone_after:%Y-%m-%d %H:%M}Z"
+
+
 def region_of(found: CloudObject) -> str | None:
     """The region to ask for an object, None for what exists once in an account."""
     return None if found.region == "global" else found.region
@@ -59,7 +81,7 @@ def region_of(found: CloudObject) -> str | None:
 def object_now(around: Surroundings, before: CloudObject, provider: ProviderConfig) -> CloudObject | Refusal | None:
     """The object as a list tells it now, with its details; None where it was looked for completely and is not there.
 
-    Else why that cannot be told; `WAITS` is what is said of one that is deleted and could still be restored.
+    Else why that cannot be told; `Waits` where it is deleted and could still be restored.
     """
     if not around.inventory.covers(before.type):
         return Refusal(f"it cannot be looked at: {before.type} cannot be listed", "look at it at the provider")
@@ -71,10 +93,12 @@ def object_now(around: Surroundings, before: CloudObject, provider: ProviderConf
     for one in listing.objects:
         if one.key in (before.key, replace(before, account=one.account).key):
             return around.inventory.detail(one, provider).found
-    if any(one.import_id == before.import_id for one in listing.soft_deleted):
-        return Refusal(WAITS, "wait, or restore it with the provider's own tools and import it")
+    if deleted := waiting_in(listing, before):
+        waiting = around.inventory.detail(deleted, provider).found
+        return Waits(f"it is deleted, and {end_of(waiting)}", f"wait, or bring it back: {_IMPORT_AGAIN}", waiting)
     if listing.gap is not None:
-        return Refusal(f"it cannot be looked at: {listing.gap.reason}", "allow it to be listed")
+        whose = f" by the credentials of its account, {before.account}" if before.account else ""
+        return Refusal(f"it cannot be looked at: {listing.gap.reason}", f"let it be listed{whose}")
     if before.account is not None and asked is None:
         what = "it is not listed, and which account the list tells of is not known"
         return Refusal(what, "let the provider tell it: allow sts:GetCallerIdentity")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from tfguard.flows.verify import also_hiding, without_secrets
+from tfguard.flows.kept_steps import without_secrets
 from tfguard.model.operation import BaselineEntry, Intent, Operation, RecordedProvider
 from tfguard.model.plan import Plan
 from tfguard.model.secrets import (
@@ -67,6 +67,23 @@ def of_record(operation: Operation) -> tuple[Withholding, bool]:
     # A mask that this folder does not know was made with another folder's key.
     told = masks <= known.masks and WITHHELD_WORD not in names
     return replace(known, masks=masks if told else frozenset()), told
+
+
+def also_hiding(hidden: Withholding, *states: StateSnapshot) -> Withholding:
+    """What may not be written once these states are known: the providers' own secrets come up in them first."""
+    copies = {
+        name
+        for state in states
+        for held in state.instances
+        for name in (held.identity.values() if hidden.values else ())
+        if hidden.digest(name) in hidden.values
+    }
+    return replace(hidden, secrets=hidden.secrets.union(copies, *(state.secrets for state in states)))
+
+
+def withheld_texts(texts: Sequence[str], hidden: Withholding) -> tuple[str, ...]:
+    """Gaps as they may be written: that something was kept back is said."""
+    return tuple(dict.fromkeys(hidden.text(text, "a place whose name is withheld: not looked at") for text in texts))
 
 
 def _kept_back_by(

@@ -9,35 +9,23 @@ from threading import Event
 
 from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import DetailCall, EachCall, ListCall, PerParent, ResourceType
-from tfguard.inventory import aws_settings as settings_of
 from tfguard.inventory.aws_access import (
     CALL_ERRORS,
-    AwsAccess,
     AwsAccesses,
     Client,
     answered,
     is_not_found,
-    nobody_can_be_asked,
     refusal,
 )
 from tfguard.inventory.aws_answers import UnreadableAnswerError, says_more
+from tfguard.inventory.aws_places import NoPlaceError, Place, find_place
 from tfguard.inventory.items import as_parent, fill, holds, look_up, placeholders, to_object, with_detail
-from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Detail, Gap, Listing, Scope
+from tfguard.model.inventory import CloudObject, Detail, Gap, Listing, Scope
 from tfguard.model.plan import ProviderConfig
 
 _PARALLEL_CALLS = 8
 _MOST_PAGES = 10_000
 _NO_PARENT: Mapping[str, str] = {}
-
-
-@dataclass(frozen=True)
-class _Place:
-    """One client, and what its answers are about. `doubt` is why the account is not known although it should be."""
-
-    client: Client
-    scope: Scope
-    partition: str
-    doubt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +34,6 @@ class _Item:
 
     found: object
     parent: Mapping[str, str]
-
-
-class _NoPlaceError(Exception):
-    """A place that cannot be asked, and why."""
-
-    def __init__(self, scope: Scope, reason: str) -> None:
-        super().__init__(reason)
-        self.scope = scope
-        self.reason = reason
 
 
 class AwsLister:
@@ -88,7 +67,7 @@ class AwsLister:
     ) -> Listing:
         try:
             place = self._place(entry, provider, region)
-        except _NoPlaceError as problem:
+        except NoPlaceError as problem:
             return Listing(entry.type, problem.scope, gap=_gap(entry, problem.scope, problem.reason), asked=False)
         parents: Listing | None = None
         if entry.list and entry.list.per:
@@ -100,7 +79,7 @@ class AwsLister:
         """Where `list` would look; None where that cannot be told."""
         try:
             return self._place(entry, provider, region).scope
-        except _NoPlaceError:
+        except NoPlaceError:
             return None
 
     def detail(self, entry: ResourceType, found: CloudObject, provider: ProviderConfig, region: str | None) -> Detail:
@@ -109,7 +88,7 @@ class AwsLister:
             return Detail(found)
         try:
             place = self._place(entry, provider, region)
-        except _NoPlaceError as problem:
+        except NoPlaceError as problem:
             return Detail(found, _gap(entry, problem.scope, problem.reason))
         if place.scope.account != found.account:
             reason = f"the credentials are those of account {place.scope.account} now"
@@ -120,50 +99,15 @@ class AwsLister:
                 found = _asked(entry, found, call, place, failures)
         return Detail(found, _gap(entry, place.scope, "; ".join(dict.fromkeys(failures))))
 
-    def _place(self, entry: ResourceType, provider: ProviderConfig, region: str | None) -> _Place:
-        near = "global" if entry.is_global else region or provider.settings.get("region") or UNKNOWN_REGION
-        scope = Scope(entry.cloud, settings_of.wanted_account(provider.settings), near, provider.key)
-        try:
-            return _find_place(entry, provider, self._accesses.of(provider.settings), region)
-        except CALL_ERRORS as error:
-            raise _NoPlaceError(scope, refusal(error, f"preparing to ask {entry.service}")) from error
-
-
-def _find_place(entry: ResourceType, provider: ProviderConfig, access: AwsAccess, region: str | None) -> _Place:
-    near = region or access.region() or (settings_of.GLOBAL_REGIONS["aws"] if entry.is_global else None)
-    if near is None:
-        nowhere = Scope(entry.cloud, settings_of.wanted_account(provider.settings), UNKNOWN_REGION, provider.key)
-        raise _NoPlaceError(nowhere, settings_of.no_region(provider.key))
-    partition = access.partition(near)
-    called = settings_of.GLOBAL_REGIONS.get(partition, near) if entry.is_global else near
-    unowned = Scope(entry.cloud, None, "global" if entry.is_global else near, provider.key)
-    # Whose objects they are not, nobody may see; the gap is where they should have been looked for.
-    guarded = settings_of.names_accounts(provider.settings)
-    wanted = replace(unowned, account=settings_of.wanted_account(provider.settings))
-    client = access.client(entry.service, called)
-    if not access.asks_for_account():
-        if guarded:
-            raise _NoPlaceError(wanted, "which account it is may not be asked for (skip_requesting_account_id)")
-        return _Place(client, unowned, partition)
-    try:
-        caller = access.caller(near)
-    except CALL_ERRORS as error:
-        doubt = refusal(error, "GetCallerIdentity")
-        if guarded or nobody_can_be_asked(error):
-            raise _NoPlaceError(wanted, doubt) from error
-        return _Place(client, unowned, partition, doubt=doubt)
-    scope = replace(unowned, account=caller.account)
-    wrong = settings_of.account_is_wrong(provider.settings, caller.account)
-    if wrong:
-        raise _NoPlaceError(wanted, wrong)
-    return _Place(client, scope, caller.partition)
+    def _place(self, entry: ResourceType, provider: ProviderConfig, region: str | None) -> Place:
+        return find_place(entry, provider, self._accesses, region)
 
 
 def _gap(entry: ResourceType, scope: Scope, failure: str) -> Gap | None:
     return Gap(f"{scope} {entry.type}", failure) if failure else None
 
 
-def _listing(entry: ResourceType, place: _Place, parents: Listing | None) -> Listing:
+def _listing(entry: ResourceType, place: Place, parents: Listing | None) -> Listing:
     """The objects that exist. Of what was answered only they are kept, page by page: there may be many.
 
     What has no id is something all the same: a gap.
@@ -183,18 +127,18 @@ def _listing(entry: ResourceType, place: _Place, parents: Listing | None) -> Lis
         if one is None:
             nameless += 1
         else:
-            (soft_deleted if waits else objects).append(one)
+            (soft_deleted if one.soft_deleted else objects).append(one)
     if nameless:
         failures.append(f"{nameless} of {items} objects came without an id")
     gap = _gap(entry, place.scope, "; ".join(dict.fromkeys(failures)))
     return Listing(entry.type, place.scope, tuple(objects), gap, tuple(soft_deleted))
 
 
-def _object(entry: ResourceType, item: _Item, place: _Place) -> CloudObject | None:
+def _object(entry: ResourceType, item: _Item, place: Place) -> CloudObject | None:
     return to_object(entry, item.found, place.scope, place.partition, item.parent)
 
 
-def _items(entry: ResourceType, place: _Place, parents: Listing | None, failures: list[str]) -> Iterator[_Item]:
+def _items(entry: ResourceType, place: Place, parents: Listing | None, failures: list[str]) -> Iterator[_Item]:
     """The items of all pages as they come, until one fails; `failures` gets why they are not all."""
     call = entry.list
     if call is None:
@@ -216,7 +160,7 @@ def _items(entry: ResourceType, place: _Place, parents: Listing | None, failures
         failures.append(f"{describer.failures[0]} ({len(describer.failures)} of {asked} objects)")
 
 
-def _all_pages(call: ListCall, place: _Place, failures: list[str]) -> Iterator[list[_Item]]:
+def _all_pages(call: ListCall, place: Place, failures: list[str]) -> Iterator[list[_Item]]:
     """The pages of a list that is asked for once, and once more with other arguments where the entry says so."""
     further = (more.arguments for more in call.also if more.region == place.scope.region)
     where = {"partition": place.partition, "account": place.scope.account, "region": place.scope.region}
@@ -233,7 +177,7 @@ def _all_pages(call: ListCall, place: _Place, failures: list[str]) -> Iterator[l
 
 
 def _pages_per_parent(
-    call: ListCall, per: PerParent, place: _Place, parents: Listing | None, failures: list[str]
+    call: ListCall, per: PerParent, place: Place, parents: Listing | None, failures: list[str]
 ) -> Iterator[list[_Item]]:
     """The items of each parent. An incomplete list of the parents makes this one incomplete too."""
     if parents is None:
@@ -254,7 +198,7 @@ def _pages_per_parent(
 class _ParentAsker:
     """Lists what belongs to single parents, from several threads, and stops asking when nobody answers."""
 
-    def __init__(self, call: ListCall, per: PerParent, place: _Place) -> None:
+    def __init__(self, call: ListCall, per: PerParent, place: Place) -> None:
         self._call = call
         self._per = per
         self._place = place
@@ -353,7 +297,7 @@ def _checked(found: object, call: ListCall) -> list[object]:
 class _Describer:
     """Asks about single items, from several threads, and stops asking when nobody answers."""
 
-    def __init__(self, entry: ResourceType, call: EachCall, place: _Place) -> None:
+    def __init__(self, entry: ResourceType, call: EachCall, place: Place) -> None:
         self._entry = entry
         self._call = call
         self._place = place
@@ -393,9 +337,7 @@ def _merged(item: object, more: object) -> object:
     return {**item, **more}
 
 
-def _asked(
-    entry: ResourceType, found: CloudObject, call: DetailCall, place: _Place, failures: list[str]
-) -> CloudObject:
+def _asked(entry: ResourceType, found: CloudObject, call: DetailCall, place: Place, failures: list[str]) -> CloudObject:
     """The object with what one call adds; `failures` gets why that is nothing. That there is none is an answer."""
     try:
         answer = _call(place, call.operation, call.arguments, found)
@@ -410,10 +352,11 @@ def _asked(
 
 
 def _adds_something(call: DetailCall, found: CloudObject) -> bool:
-    return bool((call.created and found.created_at is None) or (call.tags and not found.tags))
+    ends = call.gone_after and found.soft_deleted and found.gone_after is None
+    return bool((call.created and found.created_at is None) or (call.tags and not found.tags) or ends)
 
 
-def _call(place: _Place, operation: str, arguments: Mapping[str, object], found: CloudObject) -> object:
+def _call(place: Place, operation: str, arguments: Mapping[str, object], found: CloudObject) -> object:
     filled = fill(dict(arguments), placeholders(found, place.partition))
     return getattr(place.client, operation)(**_as_arguments(filled))
 

@@ -157,6 +157,9 @@ def to_object(
         owner=reader.value(entry.owner),
         made_by=tuple(_makers(entry, item, reader)),
     )
+    if entry.soft_deleted and holds(entry.soft_deleted, item):
+        end = to_time(look_up(entry.gone_after, item)) if entry.gone_after else None
+        found = replace(found, soft_deleted=True, gone_after=end)
     return with_tags(entry, found, look_up(entry.tags, item) if entry.tags else None)
 
 
@@ -172,6 +175,8 @@ def with_detail(entry: ResourceType, found: CloudObject, call: DetailCall, answe
     """The object with what the answer to one of its detail calls adds."""
     if call.created:
         found = replace(found, created_at=to_time(look_up(call.created, answer)) or found.created_at)
+    if call.gone_after and found.soft_deleted:
+        found = replace(found, gone_after=to_time(look_up(call.gone_after, answer)) or found.gone_after)
     return with_tags(entry, found, look_up(call.tags, answer)) if call.tags else found
 
 

@@ -39,6 +39,14 @@ _BLOCKS = re.compile(
 )
 
 
+_WANTS_SNAPSHOT = re.compile(r"final_?snapshot_?identifier is required", re.IGNORECASE)
+
+
+def wants_final_snapshot(text: str) -> bool:
+    """Whether an error says that a database is not deleted before somebody has named its last snapshot."""
+    return _WANTS_SNAPSHOT.search(text) is not None
+
+
 def blocks_deletion(text: str) -> bool:
     """Whether an error says that something else, which has to go first, hangs on the object or lies in it."""
     return _BLOCKS.search(text) is not None

@@ -39,11 +39,14 @@ class Draft:
 
     `troubles` are those of the targets for which there is none that can be planned; `texts` has what there is of it all
     the same. `variables` are the names that it declares for values that the provider marks as sensitive, by address.
+    `fills` are arguments that the apply will write although no configuration asks for it: a default of the provider's,
+    in the place of what it cannot read, or what makes a deletion less harsh.
     """
 
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     troubles: tuple[ImportTrouble, ...] = ()
     variables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    fills: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def clean(self) -> frozenset[str]:

@@ -59,7 +59,8 @@ class CloudObject:
     `identity` holds the values under which the object may be known in a state or a plan, by the catalogue's names
     (`name`, `arn`, `id`, ...). `import_id` is what `terraform import` wants; it is not always `id` (case B53). `owner`
     is the account that owns it, where the answer tells: what is shared in from elsewhere has another than `account`.
-    `made_by` names the objects that make such ones by themselves, whether or not there are any.
+    `made_by` names the objects that make such ones by themselves, whether or not there are any. One that is
+    `soft_deleted` only waits for its end, and can be restored till then: till `gone_after`, where that is told.
     """
 
     cloud: str
@@ -78,6 +79,8 @@ class CloudObject:
     ignored_because: str | None = None
     owner: str | None = None
     made_by: tuple[MadeBy, ...] = ()
+    soft_deleted: bool = False
+    gone_after: datetime | None = None
 
     @property
     def made_by_a_service(self) -> bool:

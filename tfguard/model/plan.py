@@ -51,6 +51,7 @@ class PlannedChange:
     `withheld` names the identity attributes that were left out since they carry a value that is marked sensitive.
     `silent` tells that such a value is not known yet, and that the object's id may repeat it. `differs` names the
     arguments whose values change, `forced_by` those of them for which the object is made anew: names, never values.
+    `filled` are those of `differs` of which the object as it was read has nothing.
     What only goes from nothing to nothing (null to false, to 0, to an empty text or list) is no difference.
     """
 
@@ -69,6 +70,7 @@ class PlannedChange:
     withheld: tuple[str, ...] = ()
     silent: bool = False
     differs: tuple[str, ...] = ()
+    filled: tuple[str, ...] = ()
     forced_by: tuple[str, ...] = ()
 
 

@@ -516,6 +516,7 @@ CREATORS: dict[str, Creator] = {
 LIMITS: dict[str, Limits] = {
     "aws_ecs_service": Limits(created="DescribeServices is answered without createdAt"),
     "aws_ecs_task_definition": Limits(created="DescribeTaskDefinition is answered without registeredAt"),
+    "aws_elastic_beanstalk_application_version": Limits(list="DescribeApplicationVersions is not simulated"),
     "aws_elastic_beanstalk_application": Limits(created="answered without dates", tags="kept for environments alone"),
     "aws_lambda_layer_version": Limits(delete="a version is deleted by its number, and templates make texts"),
     "aws_cloudfront_distribution": Limits(delete="it has to be disabled first, and wants its ETag"),

@@ -183,6 +183,11 @@ def _detector(cloud: Cloud) -> tuple[str, str]:
     return made, f"arn:aws:guardduty:{REGION}:123456789012:detector/{made}"
 
 
+def _device_certificate(cloud: Cloud) -> tuple[str, str]:
+    made = cloud.client("iot").create_keys_and_certificate(setAsActive=False)
+    return made["certificateId"], made["certificateArn"]
+
+
 CREATORS: dict[str, Creator] = {
     "aws_iam_user": _user,
     "aws_iam_group": _group,
@@ -199,6 +204,7 @@ CREATORS: dict[str, Creator] = {
     "aws_iam_server_certificate": _server_certificate,
     "aws_kms_alias": _alias,
     "aws_acm_certificate": _certificate,
+    "aws_iot_certificate": _device_certificate,
     "aws_acmpca_certificate_authority": _authority,
     "aws_cognito_user_pool": _user_pool,
     "aws_cognito_user_pool_client": _user_pool_client,

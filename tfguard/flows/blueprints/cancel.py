@@ -41,7 +41,7 @@ def cancel(context: BlueprintContext, options: CancelOptions) -> Request:
     if context.requests.live():
         context.requests.wish_to_cancel(request.id, options.reason, interrupt=options.interrupt)
         context.console.say("asked the tfguard that works on it to stop; what runs there is waited for")
-        if not options.wait or not _until_it_has_stopped(context, request.id):
+        if not options.wait or not _until_it_has_stopped(context):
             return context.requests.read(request.id)
     with context.requests.holding():
         journal = Journal(context.requests, context.requests.read(request.id))
@@ -72,7 +72,7 @@ def _check_retention(context: BlueprintContext, options: CancelOptions) -> None:
         raise UsageError("nobody would own what is kept", "give --owner TEAM, or set `owner:` in the blueprint")
 
 
-def _until_it_has_stopped(context: BlueprintContext, request_id: str) -> bool:
+def _until_it_has_stopped(context: BlueprintContext) -> bool:
     while context.requests.live():
         if not context.clock.sleep(_POLL_SECONDS):
             return False

@@ -1,0 +1,90 @@
+"""Deletions of what the engine cannot import: by the type's own call, verified like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from test_dispose import Account, Cloud, roles
+
+from tfguard.model.action import ActionAnswer
+from tfguard.model.disposition import DestroyStage
+from tfguard.model.inventory import CloudObject
+from tfguard.model.plan import ProviderConfig
+from tfguard.ports import Deletion, DeletionTarget
+
+
+@dataclass
+class Calls:
+    """The cloud's own calls: `answer` is what they say; where they work, the object goes."""
+
+    cloud: Cloud
+    answer: ActionAnswer
+    works: bool = True
+    asked: list[str] = field(default_factory=list)
+
+    def delete(self, found: CloudObject, _: ProviderConfig) -> ActionAnswer:
+        self.asked.append(found.import_id)
+        if self.works:
+            self.cloud.there.pop(found.import_id)
+        return self.answer
+
+    def restore(self, found: CloudObject, provider: ProviderConfig) -> ActionAnswer:
+        raise NotImplementedError
+
+    def tag(self, found: CloudObject, provider: ProviderConfig, tags: Mapping[str, str]) -> ActionAnswer:
+        raise NotImplementedError
+
+    def untag(self, found: CloudObject, provider: ProviderConfig, names: Collection[str]) -> ActionAnswer:
+        raise NotImplementedError
+
+
+def account(folder: Path, imported: Deletion, answer: ActionAnswer, *, works: bool) -> tuple[Account, Calls]:
+    """An account with one role, an engine that says this of its import, and calls that answer so."""
+    made = Account(roles("one"), folder)
+
+    def prepare(_target: DeletionTarget, *_: object) -> Deletion:
+        return imported
+
+    made.cloud.prepare_deletion = prepare  # type: ignore[method-assign]
+    calls = Calls(made.cloud, answer, works)
+    object.__setattr__(made.context, "actions", calls)
+    return made, calls
+
+
+NOT_IMPORTABLE = Deletion(None, errors=("resource aws_x doesn't support import",), importable=False)
+
+
+def test_what_the_engine_says_it_cannot_import_is_deleted_by_its_call(tmp_path: Path) -> None:
+    made, calls = account(tmp_path, NOT_IMPORTABLE, ActionAnswer(("DeleteRole",)), works=True)
+    (done,) = made.destroy()
+    assert (done.absent, calls.asked) == (True, ["one"])
+    assert made.stages(made.roles[0]) == [DestroyStage.REQUESTED, DestroyStage.IN_PROGRESS, DestroyStage.ABSENT]
+
+
+def test_an_import_that_fails_for_another_reason_leads_to_no_call(tmp_path: Path) -> None:
+    refused = Deletion(None, errors=("AccessDenied",))
+    made, calls = account(tmp_path, refused, ActionAnswer(("DeleteRole",)), works=True)
+    (done,) = made.destroy()
+    assert (done.stage, calls.asked) == (DestroyStage.STOPPED, [])
+    assert "the engine cannot import it" in done.what
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_a_call_without_an_answer_is_left_for_the_look_to_tell(tmp_path: Path, works: bool) -> None:
+    answer = ActionAnswer(refused="ReadTimeoutError on DeleteRole", unanswered=True)
+    made, calls = account(tmp_path, NOT_IMPORTABLE, answer, works=works)
+    (done,) = made.destroy()
+    assert (done.absent, calls.asked) == (works, ["one"])
+    if not works:
+        assert "is not verified: it is still there" in done.what
+
+
+def test_a_refused_call_is_told_and_not_made_again(tmp_path: Path) -> None:
+    answer = ActionAnswer(refused="DeleteConflict on DeleteRole", blocked=True)
+    made, calls = account(tmp_path, NOT_IMPORTABLE, answer, works=False)
+    (done,) = made.destroy()
+    assert (done.stage, calls.asked) == (DestroyStage.STOPPED, ["one"])
+    assert "DeleteConflict on DeleteRole" in done.what and "hangs on it" in done.advice

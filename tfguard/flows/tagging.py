@@ -1,0 +1,118 @@
+"""The tags by which a retention travels with its object: put on it, moved with its date, taken away at its release.
+
+The ledger decides, and has its line before any call is made: a tag that is refused changes nothing about a retention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tfguard.flows.context import StackContext
+from tfguard.flows.stray_findings import decided_object_of
+from tfguard.flows.stray_look import NOBODY_TO_ASK, ProviderOf, provider_of
+from tfguard.model.action import ActionAnswer
+from tfguard.model.disposition import Disposition, DispositionKind
+from tfguard.model.evidence import Confidence
+from tfguard.model.finding import Finding, Verdict
+from tfguard.model.inventory import CloudObject
+from tfguard.model.plan import ProviderConfig
+from tfguard.model.retention_tags import OWNER, UNTIL, retention_tags
+from tfguard.ports import CloudActions
+
+_Call = Callable[[CloudActions, CloudObject, ProviderConfig], ActionAnswer]
+
+
+_KEPT_WITHOUT = "it is kept all the same, by this ledger alone; allow tag:TagResources and the service's own action"
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """What became of the tags of one retention: `failed` is why they are not as they should be."""
+
+    finding_id: str
+    failed: str = ""
+    advice: str = ""
+
+
+def tag_kept(
+    context: StackContext,
+    entries: Sequence[Disposition],
+    known: Sequence[Finding],
+    arguments: Sequence[str],
+    elsewhere: ProviderOf,
+) -> Sequence[Tagged]:
+    """Put the tags of these retentions on their objects, or move them; those that are not to be tagged are left out.
+
+    `arguments` are the engine's `-var` and `-var-file`; `elsewhere` tells whom to ask about what no operation here
+    tells of.
+    """
+    by_id = {finding.id: finding for finding in known}
+    done = []
+    for entry in entries:
+        if not entry.tagged or entry.until is None:
+            continue
+        tags = retention_tags(entry.until, entry.owner)
+        answer = _made(
+            context,
+            by_id.get(entry.finding_id) or _finding(entry),
+            arguments,
+            elsewhere,
+            lambda actions, found, provider, tags=tags: actions.tag(found, provider, tags),  # type: ignore[misc]
+        )
+        if answer.refused:
+            if not answer.unanswered and not _was_tagged(context, entry):
+                context.records.decide([replace(entry, at=context.clock.now(), tagged=False)])
+            done.append(Tagged(entry.finding_id, f"the tag was not put on it: {answer.refused}", _KEPT_WITHOUT))
+        else:
+            done.append(Tagged(entry.finding_id))
+    return done
+
+
+def untag_released(
+    context: StackContext, entries: Sequence[Disposition], arguments: Sequence[str], elsewhere: ProviderOf
+) -> Sequence[Tagged]:
+    """Take the tags away from what is not kept any longer; `entries` are the releases. See `tag_kept`."""
+    done = []
+    for entry in entries:
+        if not entry.tagged:
+            continue
+        answer = _made(
+            context,
+            _finding(entry),
+            arguments,
+            elsewhere,
+            lambda actions, found, provider: actions.untag(found, provider, (UNTIL, OWNER)),
+        )
+        if answer.refused and not answer.absent:
+            advice = f"take {UNTIL} and {OWNER} away at the provider"
+            done.append(Tagged(entry.finding_id, f"its tags were not taken away: {answer.refused}", advice))
+        else:
+            done.append(Tagged(entry.finding_id))
+    return done
+
+
+def _was_tagged(context: StackContext, entry: Disposition) -> bool:
+    """Whether the retention that this one extends had put a tag on the object, which is there still."""
+    before = [one for one in context.records.dispositions() if one.finding_id == entry.finding_id and one.at < entry.at]
+    return bool(before) and before[-1].kind is DispositionKind.RETAIN and before[-1].tagged
+
+
+def _made(
+    context: StackContext, finding: Finding, arguments: Sequence[str], elsewhere: ProviderOf, call: _Call
+) -> ActionAnswer:
+    found = finding.object
+    if found is None or context.actions is None:
+        return ActionAnswer(refused="which object it is, is not known")
+    provider = provider_of(context, finding, found, arguments, elsewhere)
+    if provider is None:
+        return ActionAnswer(refused=NOBODY_TO_ASK.what)
+    answer = call(context.actions, found, provider)
+    return replace(answer, refused=f"{answer.refused}; nobody answered") if answer.unanswered else answer
+
+
+def _finding(entry: Disposition) -> Finding:
+    """The finding as the ledger alone tells it."""
+    operation = entry.operation_id or None
+    found = decided_object_of(entry)
+    return Finding(entry.finding_id, Verdict.RETAINED, Confidence.CERTAIN, entry.address, operation, found)
