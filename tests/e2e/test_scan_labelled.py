@@ -44,7 +44,7 @@ from tfguard.ports import KnownState
 pytestmark = pytest.mark.e2e
 
 CATALOG = load_catalog()
-MOTO_CANNOT_LIST = {"aws_placement_group", "aws_dlm_lifecycle_policy"}
+MOTO_CANNOT_LIST = {"aws_placement_group", "aws_dlm_lifecycle_policy", "aws_elastic_beanstalk_application_version"}
 """Its answer to their lists cannot be read, whether there are any or not."""
 TYPES = tuple(sorted({entry.type for entry in CATALOG if entry.list} - MOTO_CANNOT_LIST))
 
