@@ -44,6 +44,9 @@ TRANSITIONS: Mapping[RequestState, Collection[RequestState]] = {
 """Which state may follow which. A destroy is a cancel of what stands, and can be asked for in every state but one."""
 
 
+_FAILING = (_S.PARTIAL_FAILURE, _S.REPAIRING)
+
+
 class Activity(StrEnum):
     """What is called for a step."""
 
@@ -253,6 +256,17 @@ class Request:
         if event.skipped is not None:
             request = replace(request, skipped=event.skipped)
         return request
+
+    @property
+    def failing_since(self) -> datetime | None:
+        """When the request last became a partial failure that no `Ready` has ended since: a repair that fails again
+        does not begin a new window."""
+        found = None
+        for change in reversed(self.transitions):
+            if change.after not in _FAILING:
+                break
+            found = change.at if change.after is RequestState.PARTIAL_FAILURE else found
+        return found
 
     @property
     def failing_probes(self) -> Sequence[str]:

@@ -19,7 +19,6 @@ from tfguard.reconcile.blueprint_steps import holds_data
 
 _S = RequestState
 _UNDER_WAY = (_S.REQUESTED, _S.VALIDATED, _S.PROVISIONING, _S.REPAIRING, _S.CANCEL_PENDING)
-_FAILING = (_S.PARTIAL_FAILURE, _S.REPAIRING)
 _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
 
 
@@ -50,7 +49,7 @@ def blueprint_view(
     probes = tuple(_probes(blueprint, request))
     state = request.state if request else None
     failing = tuple(probe.name for probe in probes if probe.status is StepStatus.ERROR)
-    failing_since = _failing_since(request) if request else None
+    failing_since = request.failing_since if request else None
     repair_by = None
     if state is _S.PARTIAL_FAILURE and failing_since is not None:
         repair_by = failing_since + blueprint.repair_within
@@ -184,17 +183,6 @@ def _probes(blueprint: Blueprint, request: Request | None) -> Iterator[ProbeView
             detail=seen.detail if seen else "not asked yet",
             at=seen.at if seen else None,
         )
-
-
-def _failing_since(request: Request) -> datetime | None:
-    """When the request last became a partial failure that no `Ready` has ended since: a repair that fails again does
-    not begin a new window."""
-    found = None
-    for change in reversed(request.transitions):
-        if change.after not in _FAILING:
-            break
-        found = change.at if change.after is _S.PARTIAL_FAILURE else found
-    return found
 
 
 def _moved_at(request: Request) -> datetime:

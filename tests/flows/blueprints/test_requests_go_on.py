@@ -470,3 +470,21 @@ def test_of_two_at_once_the_second_begins_nothing(desk: Desk, monkeypatch: pytes
     assert desk.provide().state is S.READY
     assert refused == ["provide", "destroy"]
     assert desk.world.calls.count(("apply", "network")) == 1
+
+
+def test_a_repair_that_fails_again_moves_no_date(desk: Desk) -> None:
+    desk.world.faults["binding"] = ["refused", "", "refused", ""]
+    first = desk.provide().step("database").until
+    desk.clock.sleep(3 * 86400)
+    assert desk.provide().step("database").until == first
+
+
+def test_a_step_that_failed_and_made_nothing_is_in_no_compensation_s_way(tmp_path: Path) -> None:
+    text = HEAD + "steps:\n  a: {stack: a, compensate: {destroy: true}}\n  b: {stack: b, needs: [a]}\n"
+    desk = Desk(tmp_path, text)
+    desk.world.faults["b"] = ["refused"]
+    desk.provide()
+    assert desk.statuses()["a"] == "destroyed"
+    desk.world.faults["b"] = ["lost"]
+    desk.provide()
+    assert desk.statuses()["a"] == "ok", "what b made, and nobody has settled, needs it"

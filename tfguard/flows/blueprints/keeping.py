@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime
 
 from tfguard.flows.blueprints.requests import Journal
 from tfguard.model.blueprint_request import Activity, Request, RequestEvent
 from tfguard.model.operation import StepStatus
 
 
-def retain_step(journal: Journal, name: str, why: str, time: timedelta, owner: str) -> Request:
+def retain_step(journal: Journal, name: str, why: str, until: datetime, owner: str) -> Request:
     """Write that a step's objects are kept, until when, and for whom. Raises `RecordError`."""
     return journal.write(
         lambda at, by: RequestEvent(
@@ -19,7 +19,7 @@ def retain_step(journal: Journal, name: str, why: str, time: timedelta, owner: s
             step=name,
             status=StepStatus.RETAINED,
             activity=Activity.RETAIN,
-            until=at + time,
+            until=until,
             owner=owner,
         )
     )

@@ -289,7 +289,7 @@ class _Provision:
         for name in undone_by_compensation(blueprint, request):
             if blueprint.steps[name].failing is not OnFailure.COMPENSATE:
                 continue
-            standing = [other for other in behind[name] if self._journal.request.step(other).made]
+            standing = [other for other in behind[name] if self._steps.stands(other)]
             if standing:
                 self._steps.say(name, f"not compensated: {', '.join(sorted(standing))} needs it")
             else:
@@ -300,8 +300,10 @@ class _Provision:
         time = min(step.retain_for or config.retention.default, config.retention.max)
         owner = step.owner or self._journal.request.intent.owner
         why = "kept, since the request failed: repair it, or dispose of it"
-        retain_step(self._journal, name, why, time, owner)
-        self._steps.say(name, f"retained until {self._context.clock.now() + time:%Y-%m-%d} for {owner or 'nobody'}")
+        # A repair that fails again moves no date: else what is kept for a time would be kept for ever (rule 14).
+        until = (self._journal.request.failing_since or self._context.clock.now()) + time
+        retain_step(self._journal, name, why, until, owner)
+        self._steps.say(name, f"retained until {until:%Y-%m-%d} for {owner or 'nobody'}")
 
     def _become(self, state: RequestState, why: str, step: str | None = None) -> Request:
         self._context.console.say(f"{state.value}: {why}")

@@ -55,6 +55,14 @@ class StepRunner:
         work = {StepKind.STACK: self._provide_stack, StepKind.RUN: self._provide_command, StepKind.PROBE: self._probe}
         return self._truthfully(name, work[kind], Activity.APPLY if kind is StepKind.STACK else Activity.RUN)
 
+    def stands(self, name: str) -> bool:
+        """Whether something of a step is there, or may be: a stack that failed, and has nothing, is not in the way."""
+        step, record = self.context.blueprint.steps[name], self._record(name)
+        if not record.made or step.kind is not StepKind.STACK or record.status is not StepStatus.ERROR:
+            return record.made and step.kind is not StepKind.PROBE
+        look = self.context.stacks.look(self.values.place(name))
+        return bool(look.failure or look.open or look.managed != 0)
+
     def compensate(self, name: str) -> bool:
         """Undo a step by its compensation; whether nothing of it is left. Raises `RecordError` alone."""
         return self._truthfully(name, self._compensate, Activity.COMPENSATE)

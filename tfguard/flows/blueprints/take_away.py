@@ -79,7 +79,7 @@ def keep(context: BlueprintContext, journal: Journal, time: timedelta, owner: st
     """Keep all that a settled or partly failed request has made, for a review."""
     for name in context.blueprint.steps:
         if journal.request.step(name).made:
-            retain_step(journal, name, reason, time, owner)
+            retain_step(journal, name, reason, context.clock.now() + time, owner)
     if journal.request.state is not _S.RETAINED_FOR_REVIEW:
         journal.write(lambda at, by: RequestEvent(at, by, reason, state=_S.RETAINED_FOR_REVIEW))
     return journal.request
