@@ -68,9 +68,10 @@ def objects(told: Json, step: str) -> dict[str, str]:
 
 
 def events(file: Path) -> list[Json]:
-    """The lines of the journal of the only request that a blueprint has; none while there is no request."""
+    """The whole lines of the journal of the only request that a blueprint has; none while there is no request."""
     paths = list((file.parent / f"{file.stem}.tfguard" / "requests").glob("*/events.jsonl"))
-    return [json.loads(line) for line in paths[0].read_text().splitlines()] if paths else []
+    text = paths[0].read_text() if paths else ""
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
 def networks(moto: MotoServer) -> list[str]:
