@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
 from tfguard.model.blueprint import Probe
 from tfguard.model.blueprint_request import BlueprintObject
 from tfguard.model.inventory import Scope
-from tfguard.model.operation import OperationStatus
 from tfguard.model.plan import Plan, ProviderConfig
 from tfguard.model.preflight import Limit, Quota
 
 
 @dataclass(frozen=True, slots=True)
 class StackPlace:
-    """A stack's folder, and its workspace (None: the one that is selected)."""
+    """A stack's folder, its workspace (None: the one that is selected), and what is added to the environment in which
+    it is looked at and changed."""
 
     directory: Path
     workspace: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,7 @@ class StackLook:
     """
 
     operation_id: str | None = None
-    started_at: datetime | None = None
     command: str = ""
-    status: OperationStatus | None = None
     alive: bool = False
     open: bool = False
     adoptable: tuple[str, ...] = ()
@@ -100,7 +99,7 @@ class Stacks(Protocol):
         ...
 
     def initialise(self, place: StackPlace, step: str) -> CallEnd:
-        """`init`, where it was not run yet."""
+        """`init`, where it was not run yet, or did not come to a good end."""
         ...
 
     def look(self, place: StackPlace) -> StackLook:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
@@ -13,7 +13,7 @@ from tfguard.model.audit import AuditAnswer
 from tfguard.model.credentials import Expiry
 from tfguard.model.engine import EngineInfo
 from tfguard.model.event import EngineEvent
-from tfguard.model.importing import Draft, ImportTarget, ImportTrouble
+from tfguard.model.importing import Draft, ImportTarget, ImportTrouble, WrittenImport
 from tfguard.model.inventory import CloudObject, Detail, Listing, Scope
 from tfguard.model.lease import Lease, Liveness, ProcessIdentity
 from tfguard.model.lock import StateLock
@@ -299,7 +299,8 @@ class Deletion:
     `found` is False when the engine itself says that there is none, None when it could not tell. What is not
     `importable` the provider cannot import at all. `read` is what it read of the object. `deleted` is the engine's word
     that it is gone; without it, it may be gone all the same. `errors` are for a person, one short line each, without
-    secrets. `blocked` tells that something else that hangs on the object or lies in it has to go first.
+    secrets. `raw` is what the engine said, which may quote one: in memory only, for whoever tells the kind of error.
+    `blocked` tells that something else that hangs on the object or lies in it has to go first.
     """
 
     found: bool | None
@@ -309,6 +310,7 @@ class Deletion:
     blocked: bool = False
     interrupted: bool = False
     importable: bool = True
+    raw: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
 
 
 class RunWatcher(Protocol):
@@ -403,21 +405,34 @@ class Engine(Protocol):
         self, targets: Sequence[ImportTarget], draft: str, arguments: Sequence[str], plan_file: Path
     ) -> tuple[ImportTrouble, ...]:
         """Plan into `plan_file` what imports these targets, with drafted configuration beside the stack's own, without
-        showing it and touching nothing. Empty when it worked, else why not.
+        showing it and touching nothing. Empty when it worked, else why not. A block that the configuration has already
+        is not written once more.
 
         Raises `InputError` when the folder cannot be written.
         """
         ...
 
-    def draft(self, targets: Sequence[ImportTarget], references: Mapping[str, str], arguments: Sequence[str]) -> Draft:
+    def draft(
+        self,
+        targets: Sequence[ImportTarget],
+        references: Mapping[str, str],
+        arguments: Sequence[str],
+        secrets: frozenset[str],
+        folder: Path,
+    ) -> Draft:
         """Configuration for targets whose addresses have none, tried until a plan agrees with it; nothing is kept.
 
-        `references` are expressions to be written in the place of whole values. Raises as `plan_imports` does.
+        `references` are expressions to be written in the place of whole values, `secrets` are values that must not
+        stand in it. `folder` is private and empty, and takes plans. Raises as `plan_imports` does.
         """
         ...
 
     def declares(self, address: str) -> bool:
         """Whether the configuration has the resource of an address; of one in a module only a plan can tell: yes."""
+        ...
+
+    def written_imports(self) -> Sequence[WrittenImport]:
+        """The import blocks that the configuration has, whether or not they are applied."""
         ...
 
     def probe_import(self, address: str, import_id: str, arguments: Sequence[str]) -> ImportProbe:

@@ -65,6 +65,14 @@ def test_a_stack_that_a_person_has_to_settle_is_named_with_its_folder() -> None:
     assert actions[0].command == "tfguard '-chdir=live/stacks/the db' status"
 
 
+def test_the_environment_of_a_step_stands_before_the_look_at_its_stack() -> None:
+    said = {"AWS_PROFILE": "prod eu", "TOKEN": "${inputs.token}"}
+    steps = {**BLUEPRINT.steps, "database": replace(BLUEPRINT.steps["database"], environment=said, workspace="blue")}
+    unsettled = Decision(DecisionKind.INSPECT, "operation 1 is not settled")
+    seen = view(FAILED, decisions={"database": unsettled}, blueprint=replace(BLUEPRINT, steps=steps))
+    assert seen.next_actions[0].command.startswith("AWS_PROFILE='prod eu' TF_WORKSPACE=blue tfguard ")
+
+
 @pytest.mark.parametrize(
     ("events", "live", "expected"),
     [

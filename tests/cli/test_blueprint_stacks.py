@@ -1,11 +1,22 @@
-"""What a blueprint tells of the objects in a stack's state."""
+"""The stacks of a blueprint: what is told of their objects, and in what surroundings they are looked at and changed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from tfguard.blueprint_ports import CallEnd, StackCall, StackPlace, Verified
 from tfguard.catalog.loader import load_catalog
-from tfguard.cli.blueprint_stacks import managed_object
+from tfguard.cli.blueprint_stacks import GuardedStacks, managed_object, plan_folder, sweep_plans
+from tfguard.cli.blueprint_wiring import blueprint_context, check_stacks
+from tfguard.cli.invocation import Invocation
+from tfguard.engine.commands import Calls
+from tfguard.engine.interrupts import SignalGate
+from tfguard.errors import ConfigError
+from tfguard.model.plan import Action, Plan, PlannedChange
 from tfguard.model.state import StateInstance
 
 
@@ -23,3 +34,109 @@ def test_an_object_has_the_same_id_in_the_state_as_where_it_was_found(
 ) -> None:
     instance = StateInstance(f"{kind}.one", kind, "p", identity=identity)
     assert managed_object(instance, None, load_catalog()).observed_id == own_id
+
+
+class Recorded(Calls):
+    """Calls that are not made: what they would have been, and how each ends."""
+
+    made: list[tuple[Sequence[str], Mapping[str, str]]]
+    ends: list[int]
+
+    def run(self, words: Sequence[str], _: Path, environment: Mapping[str, str], *__: Any, **___: Any) -> CallEnd:
+        self.made.append((words, environment))
+        return CallEnd(self.ends.pop(0) if self.ends else 0)
+
+
+@pytest.fixture
+def stacks(tmp_path: Path) -> GuardedStacks:
+    """The stacks of a blueprint in a folder, of which none is called."""
+    calls = Recorded(tmp_path / "calls")
+    calls.made, calls.ends = [], []
+    return GuardedStacks(Invocation(), SignalGate(), calls, {"HOME": "/", "AWS_PROFILE": "mine"})
+
+
+def calls_of(stacks: GuardedStacks) -> Recorded:
+    assert isinstance(stacks.calls, Recorded)
+    return stacks.calls
+
+
+def test_every_call_about_a_stack_has_the_step_s_environment(stacks: GuardedStacks, tmp_path: Path) -> None:
+    place = StackPlace(tmp_path, "blue", {"AWS_PROFILE": "prod", "TF_WORKSPACE": "red"})
+    stacks.initialise(place, "a")
+    stacks.apply(StackCall(place, {"size": "2"}), "a")
+    stacks.destroy(StackCall(place), "a")
+    stacks.recover(StackCall(place), "a")
+    stacks.adopt(StackCall(place), ("o-1",), "a")
+    for _, environment in calls_of(stacks).made:
+        assert (environment["AWS_PROFILE"], environment["TF_WORKSPACE"], environment["HOME"]) == ("prod", "blue", "/")
+    assert calls_of(stacks).made[1][1]["TF_VAR_size"] == "2"
+
+
+def test_a_setup_that_did_not_come_to_a_good_end_is_made_again(stacks: GuardedStacks, tmp_path: Path) -> None:
+    place, calls = StackPlace(tmp_path / "stack"), calls_of(stacks)
+    (place.directory / ".terraform").mkdir(parents=True)
+    assert stacks.initialise(place, "a").exit_code == 0
+    assert calls.made == [], "somebody has set it up"
+    (place.directory / ".terraform.lock.hcl").write_text('provider "registry.terraform.io/hashicorp/aws" {}')
+    calls.ends = [1]
+    assert stacks.initialise(place, "a").exit_code == 1
+    (place.directory / ".terraform" / "providers").mkdir()
+    assert stacks.initialise(place, "b").exit_code == 0
+    assert len(calls.made) == 2, "the first ended with 1, whatever it has left"
+    assert stacks.initialise(place, "a").exit_code == 0
+    assert len(calls.made) == 2
+
+
+def test_an_object_that_left_the_state_is_missing_like_one_that_left_its_provider(
+    stacks: GuardedStacks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def change(name: str, action: Action) -> PlannedChange:
+        return PlannedChange(f"x.{name}", "x", "p", action, "x")
+
+    plan = Plan("1.11.4", (change("gone", Action.CREATE), change("there", Action.NOOP)))
+    monkeypatch.setattr(GuardedStacks, "_plan", lambda *_: plan)
+    assert stacks.verify(StackCall(StackPlace(tmp_path))) == Verified(missing=("x.gone",))
+
+
+def test_a_plan_that_a_kill_has_left_goes_and_one_that_is_made_now_stays(tmp_path: Path) -> None:
+    left = tmp_path / "plan-killed"
+    left.mkdir()
+    (left / "plan").write_text("in clear")
+    with plan_folder(tmp_path) as folder:
+        sweep_plans(tmp_path)
+        assert folder.is_dir()
+    assert not folder.exists()
+    sweep_plans(tmp_path)
+    assert not left.exists()
+    sweep_plans(tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+
+
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [
+        ("  a: {stack: a}\n  b: {stack: a, workspace: default}\n", r":6: steps\.b\.stack: has the same state"),
+        ("  a: {stack: a}\n  b: {stack: a, environment: {TF_WORKSPACE: default}}\n", "has the same state"),
+        ("  a: {stack: a, on_failure: retain, retain_for: 900d}\n", r":5: steps\.a\.retain_for: .*retention\.max: 90d"),
+    ],
+)
+def test_what_the_folders_and_the_configuration_do_not_allow_is_told_with_line_and_key(
+    tmp_path: Path, steps: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TF_WORKSPACE", raising=False)
+    with pytest.raises(ConfigError, match=why):
+        look(tmp_path, steps)
+
+
+def test_a_folder_in_two_workspaces_is_two_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TF_WORKSPACE", raising=False)
+    look(tmp_path, "  a: {stack: a}\n  b: {stack: a, workspace: blue}\n")
+
+
+def look(folder: Path, steps: str) -> None:
+    """Look into the stacks of a blueprint with these steps; `a` is a folder with a stack."""
+    (folder / "a").mkdir()
+    (folder / "a" / "main.tf").write_text("")
+    path = folder / "b.yaml"
+    path.write_text(f"apiVersion: tfguard/v1\nkind: Blueprint\nname: b\nsteps:\n{steps}")
+    check_stacks(*blueprint_context(Invocation(), SignalGate(), path))

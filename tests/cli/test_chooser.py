@@ -11,12 +11,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfguard.cli.chooser import ChooserOptions
+from tfguard.cli.chooser import ChooserOptions, _Chooser, _Loaded
 from tfguard.cli.chooser_screen import keys_in, screen_size, unfinished
-from tfguard.cli.chooser_table import Act, Table, View, fitted, numbered_lines, one_line, table_lines, whole, wrapped
+from tfguard.cli.chooser_table import (
+    PROMPT_HELP,
+    Act,
+    Table,
+    View,
+    fitted,
+    numbered_lines,
+    one_line,
+    table_lines,
+    whole,
+    wrapped,
+)
+from tfguard.cli.invocation import Invocation
+from tfguard.errors import UsageError
+from tfguard.model.config import Config
 from tfguard.model.evidence import Confidence
 from tfguard.model.finding import Finding, Verdict
-from tfguard.model.inventory import CloudObject
+from tfguard.model.inventory import CloudObject, Coverage
 from tfguard.report.paint import Paint
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -100,11 +114,11 @@ def test_the_other_keys(key: str, act: Act | None) -> None:
 
 
 def test_what_a_finding_does_not_offer_is_not_done_with_any_of_those_that_are_marked() -> None:
-    twin = finding(2, verdict=Verdict.DUPLICATED)
-    table, act = pressed(Table((finding(1), twin, finding(3, verdict=Verdict.UNKNOWN))), " ", " ", "i")
-    assert (act, table.said) == (None, "o-00000002 is duplicated, which leaves retain or destroy")
-    assert pressed(table, "r")[1] is Act.RETAIN
-    table, act = pressed(table, "3", " ", "d")
+    marked = finding(2, verdict=Verdict.TAINTED)
+    table, act = pressed(Table((finding(1), marked, finding(3, verdict=Verdict.UNKNOWN))), " ", " ", "i")
+    assert (act, table.said) == (None, "o-00000002 is tainted, which leaves retain")
+    assert pressed(Table((marked,)), "r")[1] is Act.RETAIN
+    table, act = pressed(Table((finding(1), finding(3, verdict=Verdict.UNKNOWN))), " ", " ", "d")
     assert (act, "o-00000003 is unknown, which leaves nothing" in table.said) == (None, True)
 
 
@@ -142,6 +156,14 @@ def test_what_was_marked_by_an_earlier_line_is_not_meant_by_a_later_one() -> Non
     table, _ = TABLE.answer("1 2 d")
     table, _ = table.answer("3 r")
     assert [one.id for one in table.chosen] == ["o-00000003"]
+
+
+def test_tainted_and_stray_ones_are_not_kept_by_one_command() -> None:
+    both = Table((finding(1), finding(2, verdict=Verdict.TAINTED)))
+    table, act = pressed(both, "a", "r")
+    assert (act, "one kind at a time" in table.said) == (None, True)
+    assert both.answer("1 2 r")[1] is None
+    assert [both.answer(f"{number} r")[1] for number in (1, 2)] == [Act.RETAIN, Act.RETAIN]
 
 
 def test_after_a_decision_the_place_is_kept_and_what_is_gone_is_not_marked() -> None:
@@ -248,3 +270,93 @@ def test_a_decision_becomes_the_words_of_its_command() -> None:
     assert given_along.words(Act.IMPORT, ["o-1"]) == (
         "import", "o-1", "-var-file=prod.tfvars", "--findings=kept.json", "-state=other.tfstate"
     )  # fmt: skip
+
+
+class Keys:
+    """A screen that tells these keys, None where nothing was pressed, and keeps what is drawn."""
+
+    def __init__(self, *keys: str | None) -> None:
+        self.keys, self.drawn = list(keys), list[list[str]]()
+
+    def draw(self, lines: list[str]) -> None:
+        """Keep it."""
+        self.drawn.append(lines)
+
+    def key(self) -> str | None:
+        """The next one."""
+        return self.keys.pop(0)
+
+
+LOADED = _Loaded(TABLE.findings, Coverage(), Config(), NOW)
+
+
+def chooser(monkeypatch: pytest.MonkeyPatch, *sizes: tuple[int, int]) -> _Chooser:
+    """A chooser whose window has these sizes, one after the other; the last one stays."""
+    left = list(sizes)
+    monkeypatch.setattr("tfguard.cli.chooser.screen_size", lambda _: left.pop(0) if len(left) > 1 else left[0])
+    return _Chooser(Invocation(), ChooserOptions(), lambda _: None)
+
+
+def test_the_screen_is_drawn_anew_after_a_key_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Keys(None, None, None, "down", None, None, "q")
+    _, act = chooser(monkeypatch, (100, 24))._by_keys(screen, TABLE, LOADED)  # type: ignore[arg-type]
+    assert (act, len(screen.drawn)) == (Act.LEAVE, 2)
+    assert screen.drawn[0] != screen.drawn[1]
+
+
+def test_the_screen_is_drawn_anew_in_a_window_of_another_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Keys(None, None, None, "q")
+    chooser(monkeypatch, (100, 24), (100, 24), (90, 24), (90, 24))._by_keys(screen, TABLE, LOADED)  # type: ignore[arg-type]
+    assert [len(plain(drawn[0])) for drawn in screen.drawn] == [99, 89]
+
+
+def test_a_page_is_drawn_anew_after_a_key_or_in_another_window_alone_and_the_table_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    screen = Keys("?", None, None, "down", None, "x", None, "q")
+    chooser(monkeypatch, (100, 10))._by_keys(screen, TABLE, LOADED)  # type: ignore[arg-type]
+    table, page, moved, again = screen.drawn
+    assert (table, page[1:3]) == (again, moved[0:2])
+    resized = Keys(None, None, "q")
+    chooser(monkeypatch, (100, 10), (100, 10), (80, 10))._page(resized, "a", LOADED)  # type: ignore[arg-type]
+    assert len(resized.drawn) == 2
+
+
+class Typed:
+    """A console on which these answers are typed, and that keeps the rest."""
+
+    def __init__(self, *answers: str | None) -> None:
+        self.answers, self.asked, self.said = list(answers), list[str](), list[str]()
+
+    def ask(self, question: str) -> str | None:
+        """The next answer."""
+        self.asked.append(question)
+        return self.answers.pop(0)
+
+    def say(self, text: str) -> None:
+        """Keep it."""
+        self.said.append(text)
+
+
+def test_a_time_that_cannot_be_kept_for_is_asked_for_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = Typed("long", "400d", "-1d", "2d", "audit", "why")
+    words, until = chooser(monkeypatch, (100, 24))._keeping(typed, LOADED)  # type: ignore[arg-type]
+    assert words == ("--for=2d", "--owner=audit", "--reason=why")
+    assert until == "2026-03-03 12:00Z"
+    assert [question.split(",")[0] for question in typed.asked[:4]] == ["for how long"] * 4
+    assert ["--for long" in typed.said[0], "retention.max" in typed.said[1], len(typed.said)] == [True, True, 3]
+
+
+def test_a_number_that_no_address_has_is_asked_for_again_and_nothing_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    two = finding(1, address=None, addresses=("a.b", "a.c"))
+    one = chooser(monkeypatch, (100, 24))
+    assert one._place(Typed("3", "x", "2"), [two]) == ("--address=a.c",)  # type: ignore[arg-type]
+    for nothing in ("", None):
+        with pytest.raises(UsageError, match="no address was chosen"):
+            one._place(Typed("0", nothing), [two])  # type: ignore[arg-type]
+
+
+def test_the_help_of_the_prompt_says_what_a_letter_alone_does() -> None:
+    assert any("a letter alone" in line for line in PROMPT_HELP)
+    assert Table(TABLE.findings[:1]).answer("d")[1] is Act.DESTROY
+    assert TABLE.answer("d")[0].said == "say with which of them, such as `1 d`"

@@ -75,6 +75,38 @@ def test_every_exit_code_is_in_the_readme(code: int) -> None:
     assert re.search(rf"^\|?\s*`?{code}`?\b", README, re.MULTILINE), code
 
 
+@pytest.mark.parametrize("name", [name for name, _ in own_commands() if " " in name])
+def test_bad_usage_of_a_groups_command_points_to_the_help_of_that_command(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code_of([*name.split(), "--bogus"]) == 1
+    shown = capsys.readouterr().err
+    # `orphans import` is `import` under another name, and takes the words of the engine.
+    if name != "orphans import":
+        assert f"see `tfguard {name} -help`" in shown
+
+
+def test_a_missing_argument_and_a_command_that_a_group_has_not_point_to_the_nearest_help(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for words, see in (
+        (["orphans", "retain", "o-12345678"], "orphans retain"),
+        (["orphans", "release", "--reason", "x"], "orphans release"),
+        (["orphans", "x"], "orphans"),
+        (["status", "--bogus"], "status"),
+        (["orphans", "import", "o-12345678", "--findings"], "orphans import"),
+        (["orphans", "import", "o-12345678", "--findings", "/"], "import"),
+    ):
+        assert exit_code_of(words) == 1
+        assert f"see `tfguard {see} -help`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["list", "show", "retain", "release", "destroy"])
+def test_every_command_that_takes_a_finding_takes_a_scans_findings(name: str) -> None:
+    orphans = dict(own_commands())[f"orphans {name}"]
+    assert "--findings" in {word for option in orphans.params for word in option.opts}
+
+
 @pytest.mark.parametrize(
     "arguments", [["status", "--format", "xml"], ["status", "--bogus"], ["history", "--limit", "0"], ["orphans", "x"]]
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 from helpers import APPLY, Run, StackFactory, operations, orphans, settings
 
 from fixtures.aws_sim import ACCOUNT_ID, MotoServer
+from tfguard.flows.drafted_file import marked_block
 
 STACK = """
 resource "aws_vpc" "main" {
@@ -152,8 +153,16 @@ def test_an_orphan_whose_configuration_is_gone_goes_to_an_address_and_a_file_of_
     assert 'resource "aws_vpc" "net" {' in blocks.stdout
     assert (sorted(path.name for path in stack.iterdir()), operations(stack)) == (before, runs)
 
-    done = tfguard(*adopt, "--out", "net.tf", cwd=stack)
+    # As a kill between the writing of the file and the apply leaves it: any engine imports then, and makes nothing.
+    resource = blocks.stdout[blocks.stdout.index('resource "aws_vpc"') :]
+    block = marked_block(finding["id"], "aws_vpc.net", finding["object"]["import_id"])
+    (stack / "net.tf").write_text(f"{block}\n{resource}")
+    planned = tf("plan", "-input=false", cwd=stack)
+    assert "1 to import, 0 to add, 0 to change, 0 to destroy" in planned.stdout
+    done = tfguard(*adopt[:-2], cwd=stack)
     assert done.returncode == 0, done.stderr
+    assert "1 imported, 0 added, 0 changed, 0 destroyed" in done.stdout
     assert 'resource "aws_vpc" "net" {' in (stack / "net.tf").read_text()
+    assert "import" not in (stack / "net.tf").read_text()
     assert not (stack / "imported.tf").exists()
     assert tf("plan", "-detailed-exitcode", "-input=false", cwd=stack, check=False).returncode == 0

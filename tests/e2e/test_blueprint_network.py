@@ -116,16 +116,17 @@ def test_when_the_instance_fails_only_it_is_an_error_and_a_destroy_leaves_what_i
 
     told = site.apply(code=11)
     assert told["state"] == "PartialFailure"
-    expected = {"network": "ok", "instance": "error", "bootstrap": "pending", "service": "pending", "entry": "retained"}
+    expected = {"network": "ok", "instance": "error", "bootstrap": "pending", "entry": "retained"}
     assert statuses(told) == expected
     blocked = {step["id"]: step["blocked_by"] for step in told["steps"]}
-    assert (blocked["bootstrap"], blocked["service"]) == (["instance"], ["bootstrap"])
+    assert blocked["bootstrap"] == ["instance"]
+    assert [(probe["name"], probe["status"]) for probe in told["probes"]] == [("service", "pending")]
     assert objects(told, "network")["aws_vpc"] in networks(moto)
     assert (instances(moto), len(addresses(moto))) == ([], 1)
 
     told = site.destroy(code=11)
     assert told["state"] == "RetainedForReview"
-    gone = {"network": "destroyed", "instance": "absent", "bootstrap": "absent", "service": "absent"}
+    gone = {"network": "destroyed", "instance": "absent", "bootstrap": "absent"}
     assert statuses(told) == {**gone, "entry": "retained"}
     assert (networks(moto), len(addresses(moto))) == ([], 1)
 
@@ -146,18 +147,13 @@ def test_what_was_set_up_on_a_host_is_gone_only_when_the_host_is(
     proxy.add_rule("deny", action="TerminateInstances", count=None)
     told = site.destroy(code=11)
     assert told["state"] == "Settled"
-    assert statuses(told) == {"network": "ok", "instance": "error", "bootstrap": "ok", "service": "absent"}
+    assert statuses(told) == {"network": "ok", "instance": "error", "bootstrap": "ok"}
     assert (len(networks(moto)), len(instances(moto))) == (1, 1)
 
     proxy.clear()
     told = site.destroy(code=0)
     assert told["state"] == "Cleaned"
-    assert statuses(told) == {
-        "network": "destroyed",
-        "instance": "destroyed",
-        "bootstrap": "destroyed",
-        "service": "absent",
-    }
+    assert statuses(told) == {"network": "destroyed", "instance": "destroyed", "bootstrap": "destroyed"}
     assert (networks(moto), instances(moto)) == ([], [])
     order = [event["step"] for event in events(site.file) if event.get("status") == "destroyed"]
     assert order == ["instance", "bootstrap", "network"]
@@ -183,7 +179,7 @@ def test_a_cancel_in_the_middle_of_a_slow_create_begins_nothing_new_and_knows_wh
     assert running.returncode == 11, out + err
     told = site.status(code=11)
     assert told["state"] == "Settled"
-    assert statuses(told) == {"network": "ok", "instance": "pending", "bootstrap": "pending", "service": "pending"}
+    assert statuses(told) == {"network": "ok", "instance": "pending", "bootstrap": "pending"}
     assert [objects(told, "network")["aws_vpc"]] == networks(moto)
     assert [change["why"] for change in told["transitions"] if change["to"] == "CancelPending"] == [reason]
     if by != "an interrupt":

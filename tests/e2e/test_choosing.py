@@ -17,6 +17,7 @@ from fixtures.terminal import Terminal
 from tfguard.model.evidence import Confidence
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject, Coverage
+from tfguard.schemas.document import with_sum
 from tfguard.schemas.findings import findings_document
 
 pytestmark = pytest.mark.e2e
@@ -122,7 +123,7 @@ def stack(plain_stack: StackFactory, tfguard: Run) -> Path:
     finding = Finding(bucket.finding_id, Verdict.UNMANAGED, Confidence.POSSIBLE, None, None, bucket)
     times = {"started_at": "2026-03-01T12:00:00Z", "ended_at": "2026-03-01T12:01:00Z"}
     kept = {**findings_document([finding], Coverage(), {}), "scan": times}
-    (made / "kept.json").write_text(json.dumps(kept))
+    (made / "kept.json").write_text(json.dumps(with_sum(kept)))
     return settings(made, retention="{default: 2d, max: 3d}", owner="platform")
 
 
@@ -155,11 +156,17 @@ def test_a_no_or_a_ctrl_c_at_the_question_changes_nothing(stack: Path, run_env: 
         terminal.wait_for("Delete what HOLDS DATA, too (--stateful)? Only 'yes' is taken:")
         press(terminal, "no\n", TABLE)
         press(terminal, "r", "for how long, at most 3d [2d]:")
-        press(terminal, "4d\n", "who keeps it [platform]:")
-        press(terminal, "\n", "why:")
-        press(terminal, "x\n", "enter goes back to the table")
+        press(terminal, "4d\n", "for how long, at most 3d [2d]:")
         assert "more than retention.max: 3d" in terminal.shown
+        press(terminal, "1d\n", "who keeps it [platform]:")
+        press(terminal, "\n", "why:")
+        press(terminal, "\n", "enter goes back to the table")
         press(terminal, "\n", TABLE)
+        press(terminal, "r", "[2d]:")
+        press(terminal, "\n", "[platform]:")
+        press(terminal, "\n", "why:")
+        press(terminal, "x\n", "Run it? Only 'yes' is taken:")
+        press(terminal, "no\n", TABLE)
         press(terminal, "r", "[2d]:")
         press(terminal, "\n", "[platform]:")
         press(terminal, "\n", "why [x]:")

@@ -57,7 +57,7 @@ def stages(entries: list[Json]) -> dict[str, str]:
 
 
 def test_status_tells_what_is_being_deleted_and_what_goes_on_with_it(stack: Path, tfguard: Run) -> None:
-    told = status(tfguard, stack, code=0)
+    told = status(tfguard, stack, code=11)
     assert check(told) == "operation"
     assert stages(told["deletions"]) == {"app": "in-progress", "left": "requested"}
     assert told["deletions"][0]["decision"]["actor"] == "ada@here"
@@ -85,7 +85,7 @@ def test_recover_tells_of_each_whether_it_is_gone(stack: Path, tfguard: Run) -> 
         "left": (False, "it is still there"),
         "refused": (False, "it is still there"),
     }
-    assert stages(status(tfguard, stack, code=0)["deletions"]) == {"left": "requested"}
+    assert stages(status(tfguard, stack, code=11)["deletions"]) == {"left": "requested"}
 
 
 def test_where_no_operation_is_recorded_the_deletions_are_told_all_the_same(
@@ -94,7 +94,7 @@ def test_where_no_operation_is_recorded_the_deletions_are_told_all_the_same(
     made = plain_stack("")
     record(made).mkdir()
     begun(made)
-    told = status(tfguard, made, code=0)
+    told = status(tfguard, made, code=11)
     assert check(told) == "operation"
     assert (told["operation_id"], told["next_actions"]) == (None, ["tfguard recover"])
     assert stages(told["deletions"]) == {"app": "in-progress", "left": "requested"}

@@ -163,26 +163,19 @@ def test_an_engine_that_lost_its_tfguard_is_waited_for_and_the_next_destroy_veri
     assert run_folders(stack) == []
 
 
-@pytest.mark.parametrize("took_effect", [True, False])
 def test_an_interrupt_during_the_deletion_reaches_the_engine_once_and_the_truth_is_told(
-    lost: tuple[Path, str], proxy: FaultProxy, moto: MotoServer, tfguard: Run, tfguard_popen: Start, took_effect: bool
+    lost: tuple[Path, str], proxy: FaultProxy, moto: MotoServer, tfguard: Run, tfguard_popen: Start
 ) -> None:
     stack, finding = lost
     running = tfguard_popen("orphans", "destroy", finding, "--yes", "--confirm", "app", cwd=stack)
-    strike = Strike(
-        lambda call: call.action == "DeleteRole", lambda: running.send_signal(signal.SIGINT), served=took_effect
-    )
+    strike = Strike(lambda call: call.action == "DeleteRole", lambda: running.send_signal(signal.SIGINT), served=True)
     proxy.watch(strike)
     out, err = running.communicate(timeout=200)
     assert strike.struck
     assert err.count("SIGINT: passed on to the engine") == 1, err
-    there = "app" in roles(moto)
-    assert (running.returncode == 0) is ("verified to be gone" in out)
-    if stages(stack)[-1] == "absent":
-        assert not there
-    else:
-        assert (running.returncode, stages(stack)[-1]) == (1, "stopped"), out + err
-    assert "other" in roles(moto)
+    assert roles(moto) == ["other"]
+    # The reply was lost: the provider may have asked again, and heard that it is gone, before it heard the signal.
+    verified = "verified to be gone" in out
+    assert (running.returncode, stages(stack)[-1]) == ((0, "absent") if verified else (1, "stopped")), out + err
     after = tfguard("recover", cwd=stack)
-    assert (after.returncode == 0) is not there, after.stdout + after.stderr
-    assert (stages(stack)[-1] == "absent") is not there
+    assert (after.returncode, stages(stack)[-1]) == (0, "absent"), after.stdout + after.stderr

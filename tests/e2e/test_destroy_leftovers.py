@@ -37,8 +37,13 @@ def released(proxy: FaultProxy, stack_factory: StackFactory, tfguard: Run) -> tu
     proxy.add_rule("drop", action="CreateRole")
     assert tfguard(*APPLY, cwd=stack).returncode == 1
     (found,) = orphans(tfguard, stack, code=2)["findings"]
-    for words in (("retain", found["id"], "--for", "1d"), ("release", found["id"])):
-        assert tfguard("orphans", *words, "--reason", "audit", cwd=stack).returncode == 0
+    kept = tfguard("orphans", "retain", found["id"], "--for", "1d", "--reason", "audit", cwd=stack)
+    assert kept.returncode == 0, kept.stderr
+    assert "aws_iam_role.app is still in the configuration: the next apply makes another one" in kept.stderr
+    asked = tfguard("apply", "-no-color", cwd=stack, stdin="no\n")
+    assert f"aws_iam_role.app is to be created, and aws_iam_role app ({found['id']})" in asked.stderr
+    assert "\n1 retained (" in tfguard("orphans", "list", cwd=stack).stdout
+    assert tfguard("orphans", "release", found["id"], "--reason", "audit", cwd=stack).returncode == 0
     assert head(stack)["open_operations"] == []
     return stack, found["id"]
 
@@ -47,6 +52,15 @@ def test_a_destroy_of_an_empty_state_stops_at_an_orphan_of_a_closed_operation_an
     released: tuple[Path, str], tfguard: Run, moto: MotoServer
 ) -> None:
     stack, finding = released
+    before = operations(stack)
+    applied = tfguard(*APPLY, cwd=stack)
+    assert applied.returncode == 11, applied.stdout + applied.stderr
+    assert f"aws_iam_role.app left app ({finding}): was kept, and released by" in applied.stderr
+    assert operations(stack) == before
+    assert status(tfguard, stack, code=11)["next_actions"] == ["tfguard orphans list"]
+    shown = tfguard("status", cwd=stack)
+    assert f"aws_iam_role.app left app ({finding}): was kept, and released by" in shown.stdout
+
     stopped = tfguard(*DESTROY, cwd=stack)
     assert stopped.returncode == 11, stopped.stdout + stopped.stderr
     assert f"aws_iam_role.app left app ({finding}): was kept, and released by" in stopped.stderr

@@ -41,7 +41,7 @@ def test_an_orphan_is_shown_deleted_and_verified_absent(lost: tuple[Path, str], 
     stack, finding = lost
     refused = tfguard("orphans", "destroy", finding, cwd=stack)
     assert (refused.returncode, roles(moto)) == (1, ["app"]), refused.stderr
-    assert "--yes --confirm 'app'" in refused.stderr
+    assert "--yes --confirm app" in refused.stderr
     refused = tfguard("orphans", "destroy", finding, "--yes", "--confirm", "other", cwd=stack)
     assert (refused.returncode, roles(moto)) == (1, ["app"]), refused.stderr
 

@@ -82,7 +82,11 @@ def test_a_tainted_object_is_shown_and_kept_and_the_plan_says_no_changes(
     assert (dated.returncode, "is kept for good" in dated.stderr) == (1, True)
     assert (tainted_in(stack), ledger(stack)) == (["aws_s3_bucket.jobs"], [])
 
-    kept = tfguard("orphans", "retain", found["id"], *KEEP, cwd=stack)
+    unasked = tfguard("orphans", "retain", found["id"], *KEEP, cwd=stack)
+    assert (unasked.returncode, "approve it with --yes" in unasked.stderr) == (1, True)
+    assert (tainted_in(stack), ledger(stack)) == (["aws_s3_bucket.jobs"], [])
+
+    kept = tfguard("orphans", "retain", found["id"], "--yes", *KEEP, cwd=stack)
     assert kept.returncode == 0, kept.stderr
     assert "is untainted, and the next apply leaves it as it is" in kept.stdout
     assert "No changes" in tfguard("plan", "-no-color", cwd=stack).stdout
@@ -105,7 +109,7 @@ def test_what_is_gone_at_the_provider_is_not_kept_whoever_says_so(
         if not by_a_list:
             proxy.add_rule("deny", action="ListBuckets", count=None)
         proxy.log.clear()
-        refused = tfguard("orphans", "retain", found["id"], *KEEP, cwd=stack)
+        refused = tfguard("orphans", "retain", found["id"], "--yes", *KEEP, cwd=stack)
         assert refused.returncode == 1
         assert "the state knows an object at aws_s3_bucket.jobs that is not there any more" in refused.stderr
         assert ("HeadBucket" in proxy.log.actions()) is not by_a_list, "the engine was asked where no list told"
@@ -120,12 +124,12 @@ def test_of_several_each_is_told_and_one_that_would_be_replaced_all_the_same_is_
     found = {one["address"]: one["id"] for one in orphans(tfguard, stack, code=0)["findings"]}
     assert list(found) == ['terraform_data.job["a"]', 'terraform_data.job["b c"]']
     one, other = found.values()
-    replaced = tfguard("orphans", "retain", one, "-var", "size=2", *KEEP, cwd=stack)
+    replaced = tfguard("orphans", "retain", one, "--yes", "-var", "size=2", *KEEP, cwd=stack)
     assert replaced.returncode == 1
     assert "is untainted, and the next apply would replace it all the same, since triggers_replace" in replaced.stderr
     assert tainted_in(stack) == ["terraform_data.jobb c"]
 
-    again = tfguard("orphans", "retain", one, other, *KEEP, cwd=stack)
+    again = tfguard("orphans", "retain", one, other, "--yes", *KEEP, cwd=stack)
     assert again.returncode == 1
     assert f"{one} is not kept: the state has nothing tainted at {next(iter(found))} any more" in again.stderr
     assert f'{other}: terraform_data.job["b c"] is untainted, and the next apply leaves it as it is' in again.stdout

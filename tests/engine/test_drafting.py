@@ -63,8 +63,9 @@ class FakeEngine:
     def draft(self, count: int) -> tuple[set[str], dict[str | None, str], Mapping[str, tuple[str, ...]]]:
         """Draft for so many objects: which have a configuration, why others have none, and what an apply fills in."""
         targets = [ImportTarget(f"x.n{number}", f"n{number}", drafted=True) for number in range(count)]
-        draft = Drafting(self.directory, self.query, self.show).draft(targets, {}, ())
-        return set(draft.clean), {one.address: one.what for one in draft.troubles}, draft.fills
+        draft = Drafting(self.directory, self.query, self.show).draft(targets, {}, (), self.directory)
+        why = {one.address: one.what for one in draft.troubles}
+        return set(draft.texts) - why.keys(), why, draft.fills
 
 
 def others(count: int, *without: int) -> set[str]:

@@ -250,3 +250,72 @@ def test_of_two_nested_arguments_that_exclude_each_other_one_goes() -> None:
 def test_what_an_import_sets_to_have_more_deleted_is_not_kept() -> None:
     schema, (one,) = Schema(PROVIDER), parse_generated(GENERATED)
     assert "force_destroy" not in written(one, schema, first_wishes(one, schema), {}).text
+
+
+MARKED = Schema(
+    {
+        "provider_schemas": {
+            "p": {
+                "resource_schemas": {
+                    "x": {
+                        "block": {
+                            "attributes": {
+                                "name": {"required": True, "type": "string"},
+                                "url": {"optional": True, "type": "string"},
+                                "port": {"optional": True, "type": "number"},
+                                "tags": {"optional": True, "type": ["map", "string"]},
+                                "tags_all": {"computed": True, "type": ["map", "string"]},
+                                "rules": {"optional": True, "type": ["list", ["object", {"a": "string"}]]},
+                            },
+                            "block_types": {"inner": {"block": {"attributes": {"key": {"type": "string"}}}}},
+                        }
+                    }
+                }
+            }
+        }
+    }
+)
+COPIES = """resource "x" "one" {
+  name = "plain"
+  url  = "one/s3cr$${e}t\\n"
+  port = 87654321
+  tags = {
+    Owner = "ops"
+    Token = "a s3cr$${e}t\\n b"
+  }
+  tags_all = {
+    Token = "a s3cr$${e}t\\n b"
+  }
+  rules = [{
+    a = "s3cr$${e}t\\n"
+  }]
+  inner {
+    key = "ok"
+  }
+}
+"""
+
+
+def test_a_value_that_a_state_marks_becomes_a_variable_wherever_it_stands_in_an_argument() -> None:
+    secrets = frozenset(["s3cr${e}t\n", "87654321", "ok"])
+    (one,) = parse_generated(COPIES)
+    kept = written(one, MARKED, first_wishes(one, MARKED), {"s3cr${e}t\n": "other.one.id"}, secrets)
+    assert "s3cr" not in kept.text
+    assert "87654321" not in kept.text
+    assert kept.variables == {
+        "one_url": "url",
+        "one_port": "port",
+        "one_tags": "tags",
+        "one_rules": "rules",
+        "one_inner_0_key": "inner[0].key",
+    }
+    for line in (
+        '  name = "plain"\n',
+        "  tags = var.one_tags\n",
+        "    key = var.one_inner_0_key\n",
+        'variable "one_tags" {\n  type      = map(string)\n  sensitive = true\n}\n',
+        'variable "one_rules" {\n  type      = any\n  sensitive = true\n}\n',
+    ):
+        assert line in kept.text
+    schemed = written(one, MARKED, Wishes(schemed=frozenset({"url"})), {}, secrets)
+    assert "  url = var.one_url\n" in schemed.text

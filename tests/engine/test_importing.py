@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tfguard.engine.configuration import written_imports
 from tfguard.engine.events import parse_line
 from tfguard.engine.importing import (
     FILE,
@@ -20,6 +21,7 @@ from tfguard.engine.importing import (
     import_blocks,
     read_probe,
     troubles,
+    unwritten,
 )
 from tfguard.errors import InputError
 from tfguard.model.address import import_block
@@ -216,3 +218,48 @@ def test_only_an_error_without_any_object_is_about_all_of_them() -> None:
 
 def test_a_warning_is_no_trouble() -> None:
     assert errors_in([diagnostic("x", severity="warning")]) == []
+
+
+def test_a_block_that_the_configuration_has_is_not_written_a_second_time(tmp_path: Path) -> None:
+    (tmp_path / "imported.tf").write_text(f"# ours\n{import_block(ADDRESS, 'app')}")
+    (tmp_path / FILE).write_text(import_block("aws_vpc.main", "vpc-1"))
+    assert unwritten(tmp_path, TARGETS) == TARGETS[1:]
+    other = [ImportTarget(ADDRESS, "another")]
+    assert unwritten(tmp_path, other) == other
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "read"),
+    [
+        ("a.tf", 'import {\n  id   = "a#b//c"  # why\n  to   = aws_vpc.a[ "x" ]\n}', ('aws_vpc.a["x"]', "a#b//c")),
+        ("a.tf", 'import\n{\n\tto=aws_vpc.a // there\n\tid="$${x}"\n}', ("aws_vpc.a", "${x}")),
+        ("a.tf", 'import {\n  to = aws_vpc.a\n  id = "vpc-${var.x}"\n}', ("aws_vpc.a", None)),
+        ("a.tf", 'import {\n  to = aws_vpc.a\n  id = var.x\n}', ("aws_vpc.a", None)),
+        (
+            "a.tf",
+            'import {\n  for_each = {\n    a = "vpc-1"\n  }\n  to = aws_vpc.a[each.key]\n  id = each.value\n}',
+            ("aws_vpc.a[each.key]", None),
+        ),
+        ("a.tf.json", '{"import": [{"to": "aws_vpc.a", "id": "vpc-1"}]}', ("aws_vpc.a", "vpc-1")),
+        ("a.tf.json", '{"import": {"to": "aws_vpc.a", "id": "${var.x}"}}', ("aws_vpc.a", None)),
+        ("a.tf", '# import {\n/*\nimport {\n  to = aws_vpc.a\n  id = "vpc-1"\n}\n*/', None),
+        (FILE, 'import {\n  to = aws_vpc.a\n  id = "vpc-1"\n}', None),
+    ],
+)
+def test_the_import_blocks_that_a_person_wrote_are_read(
+    tmp_path: Path, name: str, text: str, read: tuple[str, str | None] | None
+) -> None:
+    (tmp_path / name).write_text(text)
+    found = written_imports(tmp_path, without=FILE)
+    assert [(one.address, one.import_id) for one in found] == ([read] if read else [])
+
+
+def test_a_block_of_a_for_each_tells_the_ids_in_it(tmp_path: Path) -> None:
+    text = 'import {\n  for_each = { a = "vpc-1" }\n  to = aws_vpc.a[each.key]\n  id = each.value\n}'
+    (tmp_path / "a.tf").write_text(text)
+    assert [one.texts for one in written_imports(tmp_path)] == [frozenset(["vpc-1"])]
+
+
+def test_a_block_in_a_persons_own_style_is_not_written_twice(tmp_path: Path) -> None:
+    (tmp_path / "a.tf").write_text('import {\n    id = "vpc-1"\n    to = aws_vpc.main\n}\n')
+    assert unwritten(tmp_path, TARGETS) == TARGETS[:1]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -44,6 +47,7 @@ def told(
     before: StateSnapshot = EMPTY_STATE,
     refused: Sequence[str] = (),
     hidden: Withholding | None = None,
+    seconds: float = 30,
 ) -> str:
     """What is said before a destroy of this one object."""
 
@@ -54,7 +58,7 @@ def told(
 
     context = make_context(folder, answer)
     providers = {"aws": ProviderConfig("aws", AWS, {"region": REGION})}
-    Dependants(context, [step], providers, before, hidden or Withholding()).tell(30)
+    Dependants(context, [step], providers, before, hidden or Withholding()).tell(seconds)
     assert isinstance(context.console, Heard)
     return "\n".join(context.console.lines)
 
@@ -136,3 +140,37 @@ def test_a_list_that_hangs_delays_for_a_bounded_time_and_is_a_gap(tmp_path: Path
         held.set()
     assert isinstance(context.console, Heard)
     assert any("aws_subnet: the list took longer than" in line for line in context.console.lines)
+
+
+def test_states_that_nobody_answers_keep_neither_the_look_nor_the_process(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(HUNG)
+    ended = subprocess.run(
+        [sys.executable, program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert (ended.returncode, "the other stacks' states: reading them took too long" in ended.stdout) == (0, True)
+
+
+HUNG = """
+import threading
+from pathlib import Path
+
+from test_dependants import CARD, VPC, VPC_STEP, told
+
+import tfguard.flows.dependants as dependants
+
+
+def never(*_):
+    threading.Event().wait()
+    yield
+
+
+dependants.known_states = never
+print(told(Path("record"), VPC_STEP, [VPC, CARD], seconds=2))
+"""

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from packed import MovedClock
 from test_records import intent as plain_intent
 from test_story import LATER, BootedHost, FakeEngine
 from test_verify import CATALOG, START, FakeInventory, listing, role
 
+from tfguard.errors import InputError, RecordError
 from tfguard.flows.context import StackContext
 from tfguard.flows.dispose import DestroyOptions, Disposed, destroy_orphans
 from tfguard.flows.looking import Surroundings
 from tfguard.flows.records import Records
 from tfguard.model.config import Config
-from tfguard.model.disposition import DestroyStage
+from tfguard.model.disposition import DestroyStage, Disposition
 from tfguard.model.evidence import Confidence
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject
 from tfguard.model.lease import ProcessIdentity
 from tfguard.model.plan import ProviderConfig
-from tfguard.model.state import StateInstance
+from tfguard.model.state import StateInstance, StateSnapshot
 from tfguard.ports import Deletion, DeletionTarget
 from tfguard.stores.local import LocalStore
 
@@ -70,6 +73,7 @@ class Account:
     interrupts: bool = False
 
     def __post_init__(self) -> None:
+        self.told: list[Disposed] = []
         self.cloud = Cloud(there={found.import_id: found for found in self.roles}, interrupts=self.interrupts)
         inventory = FakeInventory(lambda *_: listing(*self.cloud.there.values()))
         inventory.list_many = lambda *_: iter(())  # type: ignore[attr-defined]
@@ -80,15 +84,24 @@ class Account:
     def destroy(self, **options: Any) -> Sequence[Disposed]:
         """Delete all of them, approved by name."""
         found = [Finding(one.finding_id, Verdict.UNMANAGED, Confidence.CERTAIN, None, None, one) for one in self.roles]
-        names = tuple(one.import_id for one in self.roles)
+        names = {"confirmed": tuple(one.import_id for one in self.roles)}
+        return self.destroy_these(found, **(names | options))
+
+    def destroy_these(self, found: Sequence[Finding], **options: Any) -> Sequence[Disposed]:
+        """Delete the objects of these findings; what is told of each stays in `told`."""
         return destroy_orphans(
             self.context,
             [finding.id for finding in found],
             found,
-            DestroyOptions("stray", yes=True, confirmed=names, **options),
+            DestroyOptions("stray", yes=True, **options),
             self.folder / "runs",
             lambda _: ProviderConfig("aws", "hashicorp/aws"),
+            self.told.append,
         )
+
+    def ledger(self) -> str:
+        """The ledger as it lies there."""
+        return (self.folder / "record" / "dispositions.jsonl").read_text()
 
     def stages(self, found: CloudObject) -> list[DestroyStage | None]:
         """What the ledger says of the deletion of one."""
@@ -105,6 +118,23 @@ def test_what_holds_data_is_never_deleted_in_bulk(tmp_path: Path) -> None:
     assert [name for name, one in done.items() if one.absent] == ["one"]
     assert all("so does another" in done[name].what for name in ("two", "three"))
     assert list(account.cloud.there) == ["two", "three"]
+
+
+@pytest.mark.parametrize("by", ["name", "import_id", "arn"])
+def test_an_object_is_approved_by_any_of_its_exact_names(tmp_path: Path, by: str) -> None:
+    (found,) = (replace(one, id="id-1", import_id="id-1", name="one", arn="arn:x:one") for one in roles("one"))
+    account = Account([found], tmp_path)
+    exact = getattr(found, by)
+    (refused,) = account.destroy(confirmed=(exact[:-1], exact.upper()))
+    assert (refused.what, list(account.cloud.there)) == ("not approved", ["id-1"])
+    (done,) = account.destroy(confirmed=(exact,))
+    assert done.absent
+
+
+def test_a_name_that_two_have_is_left_for_the_one_that_is_not_named_more_exactly(tmp_path: Path) -> None:
+    both = [replace(one, name="same", arn=f"arn:x:{one.id}") for one in roles("one", "two")]
+    done = Account(both, tmp_path).destroy(confirmed=("same", "arn:x:one"))
+    assert [one.absent for one in done] == [True, True]
 
 
 def test_without_leave_nothing_that_holds_data_goes(tmp_path: Path) -> None:
@@ -132,3 +162,135 @@ def test_an_interrupt_ends_the_deletion_that_is_under_way_and_begins_no_other(tm
     assert "interrupted" in second.what
     assert list(account.cloud.there) == ["two"]
     assert account.stages(account.roles[1]) == [DestroyStage.REQUESTED, DestroyStage.STOPPED]
+
+
+def test_a_name_that_the_record_withholds_does_not_come_into_the_ledger_by_the_look(tmp_path: Path) -> None:
+    (seen,) = roles("one")
+    account = Account([replace(seen, name="hunter2")], tmp_path)
+    known = Finding(seen.finding_id, Verdict.ORPHANED, Confidence.CERTAIN, None, None, replace(seen, name=None))
+    (done,) = account.destroy_these([known], confirmed=("hunter2",))
+    assert done.absent
+    assert "hunter2" not in account.ledger()
+
+
+def test_of_the_engines_words_the_ledger_keeps_the_kind_of_error_alone(tmp_path: Path) -> None:
+    said = ("deleting it", "operation error IAM: DeleteRole, https response error StatusCode: 409, RequestID: 1-2, "
+            "DeleteConflict: hunter2 is in the way")  # fmt: skip
+    account = Account(roles("one"), tmp_path)
+
+    def refused(*_: object) -> Deletion:
+        return Deletion(True, errors=("DeleteConflict: hunter2 is in the way",), raw=(said,))
+
+    account.cloud.delete_object = refused  # type: ignore[method-assign]
+    (done,) = account.destroy()
+    assert (done.stage, "hunter2 is in the way" in done.what) == (DestroyStage.STOPPED, True)
+    last = account.records.dispositions()[-1]
+    assert last.reason == "the engine could not delete it: IAM DeleteRole: HTTP 409 DeleteConflict"
+
+
+def test_an_error_of_the_run_is_told_and_its_words_are_not_kept(tmp_path: Path) -> None:
+    account = Account(roles("one"), tmp_path)
+
+    def broken(*_: object) -> Deletion:
+        raise InputError("hunter2 cannot be written", "mend it")
+
+    account.cloud.prepare_deletion = broken  # type: ignore[method-assign]
+    (done,) = account.destroy()
+    assert (done.what, "hunter2" in account.ledger()) == ("hunter2 cannot be written", False)
+
+
+def test_one_approval_by_name_approves_one_object(tmp_path: Path) -> None:
+    account = Account([replace(found, name="the app") for found in roles("one", "two")], tmp_path)
+    first, second = sorted(account.destroy(confirmed=("the app",)), key=lambda one: one.absent, reverse=True)
+    assert (first.absent, second.what) == (True, "not approved")
+    assert "--confirm 'the app', once for each" in second.advice
+    assert len(account.cloud.there) == 1
+    account.roles = list(account.cloud.there.values())
+    assert account.destroy(confirmed=("the app",))[0].absent
+
+
+def test_states_that_cannot_be_read_after_the_question_leave_no_request_behind(tmp_path: Path) -> None:
+    account = Account(roles("one"), tmp_path)
+    states = iter([account.cloud.state])
+
+    def pull() -> StateSnapshot:
+        for state in states:
+            return state
+        raise InputError("the state cannot be read", "look")
+
+    account.cloud.pull_state = pull  # type: ignore[method-assign]
+    with pytest.raises(InputError):
+        account.destroy()
+    assert (account.stages(account.roles[0]), list(account.cloud.there)) == ([], ["one"])
+
+
+def test_a_list_that_leaves_out_what_is_new_does_not_make_it_gone(tmp_path: Path) -> None:
+    (young,) = roles("one")
+    account = Account([replace(young, created_at=LATER)], tmp_path)
+    hidden = dict(account.cloud.there)
+    account.cloud.there.clear()
+    sleep = account.cloud.clock.sleep
+
+    def sleep_until_listed(seconds: float) -> bool:
+        account.cloud.there.update(hidden if account.cloud.clock.now() > LATER + timedelta(seconds=20) else {})
+        return sleep(seconds)
+
+    account.cloud.clock.sleep = sleep_until_listed  # type: ignore[method-assign]
+    (done,) = account.destroy()
+    assert (done.stage, "less than the consistency grace" in done.what) == (None, True)
+    assert account.stages(account.roles[0]) == []
+
+
+def test_what_stays_unlisted_until_the_grace_is_over_is_gone(tmp_path: Path) -> None:
+    (young,) = roles("one")
+    account = Account([replace(young, created_at=LATER)], tmp_path)
+    account.cloud.there.clear()
+    (done,) = account.destroy()
+    assert (done.absent, account.cloud.clock.now() >= LATER + Config().consistency_grace) == (True, True)
+
+
+def test_an_object_without_a_creation_time_is_as_old_as_the_first_scan_that_saw_it(tmp_path: Path) -> None:
+    account = Account([replace(found, created_at=None) for found in roles("one")], tmp_path)
+    (found,) = account.roles
+    known = Finding(found.finding_id, Verdict.UNMANAGED, Confidence.CERTAIN, None, None, found)
+    (done,) = account.destroy_these([replace(known, first_seen=LATER)], confirmed=("one",))
+    assert (done.stage, "less than the consistency grace" in done.what) == (None, True)
+    (done,) = account.destroy_these([replace(known, first_seen=START)], confirmed=("one",))
+    assert done.absent
+
+
+def test_a_ledger_that_fails_stops_the_run_and_what_was_done_by_then_is_told(tmp_path: Path) -> None:
+    account = Account(roles("one", "two", "three"), tmp_path)
+    decide = account.records.decide
+
+    def fails_for_the_second(entries: Sequence[Disposition]) -> None:
+        if entries[0].import_id == "two" and entries[0].stage is DestroyStage.ABSENT:
+            raise RecordError("the record cannot be written", "mend it")
+        decide(entries)
+
+    account.records.decide = fails_for_the_second  # type: ignore[method-assign]
+    with pytest.raises(RecordError):
+        account.destroy()
+    assert [(one.object.import_id, one.absent) for one in account.told] == [("one", True), ("two", True)]
+    assert list(account.cloud.there) == ["three"], "nothing is deleted of which no ledger tells"
+    assert account.stages(account.roles[1]) == [DestroyStage.REQUESTED, DestroyStage.IN_PROGRESS]
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ([False], "verified to be gone"),
+        ([True, None, False], "verified to be gone"),
+        ([True] * 100, "is not verified: the engine can still import it"),
+        ([None] * 100, "is not verified: the engine could not tell: it does not say why"),
+    ],
+)
+def test_what_no_list_has_is_looked_for_by_the_engine_until_the_grace_is_over(
+    tmp_path: Path, answers: Sequence[bool | None], said: str
+) -> None:
+    account = Account([replace(found, type="aws_unheard_of") for found in roles("one")], tmp_path)
+    account.context.around.inventory.covers = lambda _: False  # type: ignore[method-assign]
+    found = iter([True, *answers])
+    account.cloud.prepare_deletion = lambda *_: Deletion(next(found))  # type: ignore[method-assign]
+    (done,) = account.destroy()
+    assert said in done.what

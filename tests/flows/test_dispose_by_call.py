@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 from test_dispose import Account, Cloud, roles
 
+from tfguard.errors import InputError
+from tfguard.flows.restore import Restorer
 from tfguard.model.action import ActionAnswer
 from tfguard.model.disposition import DestroyStage
+from tfguard.model.evidence import Confidence
+from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject
 from tfguard.model.plan import ProviderConfig
 from tfguard.ports import Deletion, DeletionTarget
@@ -31,8 +35,8 @@ class Calls:
             self.cloud.there.pop(found.import_id)
         return self.answer
 
-    def restore(self, found: CloudObject, provider: ProviderConfig) -> ActionAnswer:
-        raise NotImplementedError
+    def restore(self, found: CloudObject, provider: ProviderConfig) -> ActionAnswer:  # noqa: ARG002 (the port's)
+        return self.answer
 
     def tag(self, found: CloudObject, provider: ProviderConfig, tags: Mapping[str, str]) -> ActionAnswer:
         raise NotImplementedError
@@ -88,3 +92,26 @@ def test_a_refused_call_is_told_and_not_made_again(tmp_path: Path) -> None:
     (done,) = made.destroy()
     assert (done.stage, calls.asked) == (DestroyStage.STOPPED, ["one"])
     assert "DeleteConflict on DeleteRole" in done.what and "hangs on it" in done.advice
+
+
+@pytest.mark.parametrize(
+    ("refused", "kept"),
+    [
+        ("DeleteConflict on DeleteRole", "DeleteConflict on DeleteRole"),
+        ("no hunter2 is known of it", "the call was not made, or it failed; why is in the run's output"),
+    ],
+)
+def test_of_a_refused_call_the_ledger_keeps_code_and_call_alone(tmp_path: Path, refused: str, kept: str) -> None:
+    answer = ActionAnswer(("GetRole",), refused)
+    made, _ = account(tmp_path, NOT_IMPORTABLE, answer, works=False)
+    (done,) = made.destroy()
+    assert refused in done.what
+    assert kept in made.records.dispositions()[-1].reason
+    restorer = Restorer(made.context, (), lambda _: ProviderConfig("aws", "hashicorp/aws"))
+    (found,) = made.roles
+    finding = Finding(found.finding_id, Verdict.SOFT_DELETED, Confidence.CERTAIN, None, None, found)
+    with pytest.raises(InputError, match=refused):
+        restorer.restore(finding, replace(found, name="a secret name"))
+    last = made.records.dispositions()[-1]
+    assert (last.stage, kept in last.reason) == (DestroyStage.STOPPED, True)
+    assert not any(word in made.ledger() for word in ("hunter2", "a secret name"))

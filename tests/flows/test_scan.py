@@ -547,6 +547,21 @@ def test_an_object_that_a_withheld_name_may_mean_is_unknown_and_told_without_the
     assert exit_code_of(result) == ExitCode.INCOMPLETE
 
 
+def test_what_any_state_marks_stands_in_no_finding() -> None:
+    snapshot = StateSnapshot("lineage", 1, (), secrets=frozenset(["hunter22"]))
+    log = FakeLog({"plain": Creation(LONG_AGO, "CreateRole", "jo hunter22")})
+    listings = [roles(role("app-hunter22"), role("plain", tags={"Owner": "ops", "T": "a hunter22"}), role("clean"))]
+    elsewhere = known(location="s3://state/other", snapshot=snapshot)
+    result = run(listings, FakeSource([[known(), elsewhere]]), audit=log)
+    assert "hunter22" not in repr(result.findings)
+    told = {one.object.name: one for one in result.findings if one.object}
+    assert told["clean"].actions == told["plain"].actions == ("import", "retain", "destroy")
+    assert (told["plain"].id, told["plain"].object.tags) == (role("plain").finding_id, {})  # type: ignore[union-attr]
+    assert (told[None].verdict, told[None].is_withheld, told[None].actions) == (Verdict.UNMANAGED, True, ())
+    assert told[None].id != role("app-hunter22").finding_id
+    assert exit_code_of(result) == ExitCode.FOUND
+
+
 def test_the_audit_log_is_asked_about_strays_alone(tmp_path: Path) -> None:
     failed(tmp_path)
     log = FakeLog({"stranger": Creation(LONG_AGO, "CreateRole", "jo")})

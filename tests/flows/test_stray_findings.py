@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfguard.errors import UsageError
-from tfguard.flows.stray_findings import findings_with
+from tfguard.flows.stray_findings import findings_with, refuse_tainted
 from tfguard.model.evidence import Confidence
 from tfguard.model.finding import Finding, Verdict
 
@@ -27,6 +27,13 @@ def test_all_that_are_not_there_are_named() -> None:
     assert raised.value.advice.startswith("see `tfguard orphans list`")
 
 
+@pytest.mark.parametrize("name", ["", " "])
+def test_a_name_of_nothing_is_seen_in_the_message(name: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        findings_with(["o-11111111", name], KNOWN)
+    assert raised.value.what == f"there is no finding o-11111111 or '{name}' here"
+
+
 @pytest.mark.parametrize("name", ["o-3fa", "3fa9c1d2", "o-3fa9"])
 def test_the_only_one_that_begins_so_is_suggested(name: str) -> None:
     with pytest.raises(UsageError, match="there is no finding") as raised:
@@ -39,3 +46,10 @@ def test_nothing_is_suggested_where_several_begin_so_or_none(name: str) -> None:
     with pytest.raises(UsageError) as raised:
         findings_with([name], KNOWN)
     assert "meant" not in raised.value.advice
+
+
+def test_how_a_tainted_object_is_deleted_is_told_to_the_end() -> None:
+    with pytest.raises(UsageError) as raised:
+        refuse_tainted([Finding("o-1", Verdict.TAINTED, Confidence.CERTAIN, "a.b", None, None)])
+    assert "`tfguard state rm`, which makes it a stray object" in raised.value.advice
+    assert raised.value.advice.endswith("`tfguard orphans destroy` deletes that")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -11,17 +12,21 @@ from test_records import Heard
 from test_story import LATER, SINCE, make_context, make_intent
 from test_verify import END, START, Answer, FakeInventory, answers, listing, role
 
+from tfguard.engine.arguments import Flags, change_request
 from tfguard.errors import OpenOperationError, UsageError
 from tfguard.flows.context import StackContext
 from tfguard.flows.deletions import look_after_deletions, under_way
+from tfguard.flows.guard import GuardOptions, guard
 from tfguard.flows.leftovers import leftovers, steps_to_look_for
 from tfguard.flows.open_operations import settle_open_operations
+from tfguard.flows.settle import settle_those_that_saw
 from tfguard.model.config import OnGap
 from tfguard.model.disposition import DecidedObject, DestroyStage, Disposition, DispositionKind
 from tfguard.model.evidence import Confidence
 from tfguard.model.inventory import CloudObject, Listing, Scope
 from tfguard.model.operation import ObservedObject, OperationStatus, Outcome, Result, StepStatus
 from tfguard.model.plan import Action, ProviderConfig
+from tfguard.model.state import StateInstance
 from tfguard.reconcile.look import Look
 from tfguard.reconcile.outcomes import conclude
 from tfguard.reconcile.progress import Progress
@@ -93,6 +98,35 @@ def test_what_is_there_or_cannot_be_looked_at_after_its_decision_lapsed_stops_a_
     assert "orphans list" in raised.value.advice
 
 
+@pytest.mark.parametrize("lapsed", LAPSED, ids=lambda one: f"{one.kind} {one.stage}")
+def test_an_apply_stops_at_it_too_before_it_plans_a_second_one(
+    tmp_path: Path, lapsed: Disposition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = closed(tmp_path, THERE, lapsed)
+    monkeypatch.setattr("tfguard.flows.guard.holding", lambda *_: nullcontext())
+    request = change_request("apply", (), Flags())
+    with pytest.raises(OpenOperationError, match=r"aws_iam_role\.app left app") as raised:
+        guard(context, request, (), GuardOptions(), tmp_path / "runs")
+    assert (raised.value.exit_code, "--on-gap=ignore --reason" in raised.value.advice) == (11, True)
+
+
+def test_what_the_state_has_by_now_stops_nothing(tmp_path: Path) -> None:
+    context = closed(tmp_path, THERE, KEPT)
+    held = StateInstance("aws_iam_role.app", "aws_iam_role", "aws", "aws", {"id": "app", "name": "app"})
+    context.engine.state = replace(context.engine.pull_state(), instances=(held,))  # type: ignore[attr-defined]
+    assert (leftovers(context, OnGap.RECONCILE, ()), leftovers(context, OnGap.BLOCK, ())) == ((), ())
+
+
+def test_with_an_empty_ledger_neither_operations_nor_state_nor_cloud_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context, read = closed(tmp_path, THERE), list[str]()
+    monkeypatch.setattr(context.records, "operation", read.append)
+    monkeypatch.setattr(context.engine, "pull_state", lambda: read.append("state"))
+    assert leftovers(context, OnGap.RECONCILE, ()) == ()
+    assert (read, asked(context)) == ([], 0)
+
+
 @pytest.mark.parametrize(
     ("on_gap", "answer", "entries"),
     [
@@ -144,6 +178,26 @@ def test_what_is_ignored_is_looked_for_at_the_end_whatever_the_engine_says(
     look = Look(context.engine.pull_state(), listings, (), START, END, LATER, timedelta(minutes=2))
     (concluded,) = conclude([told], look, context.around.catalog)
     assert (concluded.outcome, concluded.open) == (outcome, outcome is not Outcome.ABSENT)
+
+
+def test_what_a_settlement_leaves_open_is_said_with_the_next_command(tmp_path: Path) -> None:
+    context = make_context(tmp_path, THERE)
+    intent = make_intent(tmp_path)
+    context.records.begin(intent, ())
+    seen = ObservedObject(
+        "aws_iam_role", "app", "app", "aws", ACCOUNT, "global", False, Confidence.CERTAIN, STRAY.finding_id, name="app"
+    )
+    steps = (replace(intent.steps[0], outcome=Outcome.ORPHANED, observed=(seen,)),)
+    context.records.finish(Result("01A", OperationStatus.ERROR, END, steps), None)
+    settle_those_that_saw(context, {STRAY.finding_id})
+    told = heard(context).splitlines()
+    assert told[0] == "operation 01A is still open:"
+    assert told[1].startswith("  aws_iam_role.app is orphaned: app (")
+    assert told[-1] == f"  next: tfguard import --orphan {STRAY.finding_id}"
+
+    context.records.decide([replace(KEPT, until=LATER + timedelta(days=1))])
+    settle_those_that_saw(context, {STRAY.finding_id})
+    assert heard(context).splitlines()[-1] == "operation 01A is settled"
 
 
 # --- deletions without an end ---

@@ -209,6 +209,7 @@ def left(address: str, outcome: Outcome, *observed: ObservedObject, **fields: ob
 ORPHAN = stray(role(), ROLE)
 ORPHANED = left(ROLE, Outcome.ORPHANED, ORPHAN)
 ID = ORPHAN.finding_id
+VPC = stray(vpc("vpc-1"), OTHER)
 IN_STATE = observe(vpc("vpc-0"), in_state=True, confidence=Confidence.CERTAIN)
 ERRORED = ErroredState("errored.tfstate", None, "lineage", 4)
 
@@ -235,6 +236,14 @@ ERRORED = ErroredState("errored.tfstate", None, "lineage", 4)
         (
             operation(left(OTHER, Outcome.UNKNOWN), ORPHANED),
             ("tfguard recover", f"tfguard import --orphan {ID}"),
+        ),
+        (
+            operation(ORPHANED, left(OTHER, Outcome.ORPHANED, VPC), replace(ORPHANED, address="aws_iam_role.b[0]")),
+            (f"tfguard import --orphan {ID} {VPC.finding_id}",),
+        ),
+        (
+            operation(left("aws_vpc.a[<withheld 0123456789ab>]", Outcome.ORPHANED, VPC), ORPHANED),
+            (f"tfguard import --orphan {VPC.finding_id} --address ADDRESS", f"tfguard import --orphan {ID}"),
         ),
     ],
 )
@@ -275,7 +284,7 @@ def test_the_next_command_names_the_state_that_this_one_named(argv: tuple[str, .
     ("outcome", "verdict", "actions"),
     [
         (Outcome.ORPHANED, Verdict.ORPHANED, ("import", "retain", "destroy")),
-        (Outcome.DUPLICATED, Verdict.DUPLICATED, ("retain", "destroy")),
+        (Outcome.DUPLICATED, Verdict.DUPLICATED, ("import", "retain", "destroy")),
         (Outcome.UNKNOWN, Verdict.UNKNOWN, ()),
     ],
 )

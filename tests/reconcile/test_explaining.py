@@ -242,7 +242,7 @@ def test_several_objects_for_one_address_are_duplicates_and_none_is_picked() -> 
     done = operation(network(Outcome.UNKNOWN), baseline=[baseline("aws_vpc")])
     both = findings(vpc("vpc-1", created=INSIDE), vpc("vpc-2", created=INSIDE), by=explainer(done))
     assert [one.verdict for one in both] == [Verdict.DUPLICATED, Verdict.DUPLICATED]
-    assert all(one.actions == ("retain", "destroy") for one in both)
+    assert all(one.actions == ("import", "retain", "destroy") for one in both)
     assert "2 objects for" in str(both[0].evidence)
 
 

@@ -65,7 +65,7 @@ class Court:
 def keep(found: CloudObject, **fields: Any) -> Mapping[str, Disposition]:
     """The ledger's word that an object stays."""
     entry = Disposition(found.finding_id, DispositionKind.RETAIN, END, "me", "for later", "01J0")
-    return kept_by([replace(entry, **fields)], START)
+    return kept_by([[replace(entry, **fields)]], START)
 
 
 ALL = IgnoreRule("*", "whatever it is")
@@ -114,14 +114,19 @@ def test_an_owner_that_is_the_account_or_not_known_is_not_foreign() -> None:
 def test_the_last_decision_about_an_object_counts() -> None:
     retain = Disposition("o-1", DispositionKind.RETAIN, END, "me", "r", "01J0")
     destroy = replace(retain, kind=DispositionKind.DESTROY, at=END + timedelta(hours=1))
-    assert kept_by([destroy, retain], START) == {}
-    assert kept_by([retain, replace(destroy, at=START)], START) == {"o-1": retain}
+    assert kept_by([[destroy], [retain]], START) == {}
+    assert kept_by([[retain], [replace(destroy, at=START)]], START) == {"o-1": retain}
 
 
 def test_an_object_that_was_made_after_the_decision_needs_one_anew() -> None:
     court = Court(kept=keep(role("app")))
     assert court.all_the_way(role("app", created=END + timedelta(days=1))) is None
     assert court.all_the_way(role("app", created=LONG_AGO)) == (Verdict.RETAINED, "retained")
+
+
+def test_a_retention_with_a_date_holds_until_then_though_its_clock_was_behind_the_providers() -> None:
+    court = Court(kept=keep(role("app"), until=END + timedelta(days=30)))
+    assert court.all_the_way(role("app", created=END + timedelta(days=1))) == (Verdict.RETAINED, "retained")
 
 
 def test_a_decision_that_was_made_before_the_account_was_known_counts() -> None:

@@ -7,7 +7,7 @@ import io
 import json
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html import unescape
 
 import pytest
@@ -18,6 +18,7 @@ from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject, Coverage, Gap
+from tfguard.model.printable import printable
 from tfguard.report.findings import (
     PLAIN_FORMATS,
     coverage_line,
@@ -28,6 +29,7 @@ from tfguard.report.findings import (
     json_lines,
 )
 from tfguard.report.paint import Paint
+from tfguard.report.retained import retained_count
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PLAIN, COLOUR = Paint(), Paint(on=True)
@@ -110,7 +112,7 @@ def test_paint_knows_its_styles() -> None:
 @pytest.mark.parametrize("value", [EVIL, 'a"b', "a,b", "a|b", "two\nlines", "${x}"])
 def test_a_spreadsheet_reads_back_what_was_found(value: str) -> None:
     (row,) = csv.DictReader(io.StringIO(findings_csv([finding(value, f'a.b["{value}"]')]), newline=""))
-    assert (row["import_id"], row["address"]) == (value, f'a.b["{value}"]')
+    assert (row["import_id"], row["address"]) == (printable(value), f'a.b["{printable(value)}"]')
     assert (row["id"], row["created_at"], row["disposition"]) == ("o-3fa9c1d2", "2026-03-01T12:00:00Z", "")
 
 
@@ -126,7 +128,7 @@ def test_no_value_breaks_a_table_row_and_a_reader_sees_the_value(import_id: str,
     assert end == ""
     cells = row[2:-2].split(" | ")
     assert len(cells) == len(head[2:-2].split(" | ")) == len(rule[2:-2].split(" | ")) == 11
-    assert (unescape(cells[7]), unescape(cells[3])) == (import_id, f"a.b[{key}]")
+    assert (unescape(cells[7]), unescape(cells[3])) == (printable(import_id), f"a.b[{key}]")
     assert not re.search(r"[<>`*\\|]", "".join(cells))
 
 
@@ -174,3 +176,12 @@ def test_every_plain_format_takes_no_findings_and_many() -> None:
 def test_json_lines_are_one_document_a_line() -> None:
     bodies = [{"a": "x\ny"}, {"b": None}]
     assert [json.loads(line) for line in json_lines(bodies).splitlines()] == bodies
+
+
+def test_what_is_kept_is_counted_and_what_is_overdue_or_released_is_not() -> None:
+    def kept(name: str, kind: DispositionKind, days: int) -> Disposition:
+        return Disposition(name, kind, NOW, "me", "why", "01A", until=NOW + timedelta(days=days))
+
+    ledger = [kept("o-1", DispositionKind.RETAIN, 1), kept("o-2", DispositionKind.RETAIN, -1)]
+    assert retained_count(ledger, NOW) == "1 retained (`tfguard orphans list --retained`)\n"
+    assert retained_count([*ledger, kept("o-1", DispositionKind.RELEASE, 1)], NOW) == ""

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from tfguard.errors import ConfigError
-from tfguard.model.blueprint import OnFailure, StepKind
+from tfguard.model.blueprint import Blueprint, OnFailure, StepKind
 from tfguard.schemas.blueprint_file import parse_blueprint
 
 WHOLE = """\
@@ -54,7 +54,7 @@ def test_all_of_it_is_read() -> None:
     assert blueprint.steps["migrate"].timeout == timedelta(minutes=5)
     assert blueprint.steps["binding"].vars["size"] == 3
     assert blueprint.ready.probes[1].expect == 200
-    assert blueprint.behind()["binding"] == {"identity", "database", "migrate"}
+    assert blueprint.behind("binding") == {"identity", "database", "migrate"}
 
 
 @pytest.mark.parametrize(
@@ -81,6 +81,18 @@ def test_all_of_it_is_read() -> None:
         ("apiVersion: tfguard/v1", "apiVersion: tfguard/v2", 1, "", "apiVersion is not"),
         ("kind: Blueprint", "kind: Blueprints", 1, "", "kind is not"),
         ("name: audit-service", "name: audit service", 1, "", "name is not made of"),
+        ("timeout: 5m", "timeout: 0s", 12, "steps.migrate", "timeout must be longer than nothing"),
+        ("retain_for: 14d", "retain_for: 0d", 11, "steps.database", "retain_for must be longer than nothing"),
+        ("[./unbind.sh]}", "[./u], timeout: 0s}", 22, "steps.binding.compensate", "timeout must be longer"),
+        ("[./unbind.sh]", '[./u, "${inputs.password}"]', 22, "steps.binding.compensate.run", "list of processes"),
+        (
+            "[./unbind.sh]", '[./u], check: ["${inputs.password}"]',
+            22, "steps.binding.compensate.check", "list of processes",
+        ),
+        (
+            "stack: stacks/binding", 'workspace: "${inputs.password}"\n    stack: b',
+            19, "steps.binding.workspace", "states",
+        ),
         ("needs: [binding]}", "needs: [binding], idempotent: true}", 23, "steps.check", "idempotent does not belong"),
     ],
 )  # fmt: skip
@@ -91,6 +103,21 @@ def test_a_mistake_is_told_with_line_and_key(before: str, after: str, line: int,
     where = f"b.yaml:{line}: {key}" if key else f"b.yaml:{line}:"
     assert told.value.what.startswith(where), told.value.what
     assert reason in told.value.what
+
+
+def test_steps_of_which_none_could_be_taken_away_first_are_refused() -> None:
+    text = WHOLE.replace("needs: [database]\n    owned_by", "needs: [database, late]\n    owned_by")
+    text = text.replace("  binding:\n", "  late: {stack: stacks/late, needs: [database]}\n  binding:\n")
+    with pytest.raises(ConfigError, match=r"b\.yaml:15: steps\.migrate\.owned_by: nothing of this could ever") as told:
+        parse_blueprint(text, "b.yaml")
+    assert "migrate goes after database" in told.value.what
+
+
+def test_all_that_comes_before_a_step_is_listed_only_where_it_takes_an_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    behind, asked = Blueprint.behind, list[str]()
+    monkeypatch.setattr(Blueprint, "behind", lambda self, name: asked.append(name) or behind(self, name))
+    parse_blueprint(WHOLE)
+    assert asked == ["binding"], "of a long chain it would be a lot"
 
 
 def test_a_step_may_use_only_what_comes_before_it() -> None:

@@ -16,6 +16,7 @@ from tfguard.flows.archive_check import Checked, Flaw, check_archive
 from tfguard.flows.archiving import Archived, archive_closed
 from tfguard.flows.context import StackContext
 from tfguard.model.ids import month_of
+from tfguard.model.printable import printable
 from tfguard.schemas.document import with_schema
 from tfguard.schemas.history import ARCHIVE_CHECK, ARCHIVED
 
@@ -116,7 +117,7 @@ def _print_checked(context: StackContext, checked: Checked, form: str) -> None:
         beyond = f", {more} of them written by a run that died; the next `tfguard archive` goes on" if more > 0 else ""
         click.echo(f"{month.month}  {month.entries} entries, the last {month.last or 'unreadable'}{beyond}")
     for flaw in checked.flaws:
-        click.echo(f"changed: {flaw.where}: {flaw.what}")
+        click.echo(printable(f"changed: {flaw.where}: {flaw.what}"))
     if not checked.months and not checked.flaws:
         click.echo(f"nothing is archived at {where}")
     elif not checked.flaws:

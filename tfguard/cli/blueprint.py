@@ -21,7 +21,7 @@ from tfguard.flows.blueprints.asking import ask_probes
 from tfguard.flows.blueprints.cancel import CancelOptions, cancel
 from tfguard.flows.blueprints.context import BlueprintContext, values_of
 from tfguard.flows.blueprints.deciding import decisions
-from tfguard.flows.blueprints.provide import ProvideOptions, draft, provide
+from tfguard.flows.blueprints.provide import ProvideOptions, provide, upcoming
 from tfguard.flows.blueprints.requests import Journal
 from tfguard.flows.blueprints.take_away import TakeAwayOptions, standing, take_away
 from tfguard.model.blueprint_decision import Decision, Told
@@ -80,8 +80,7 @@ def plan_command(invocation: Invocation, file: Path, inputs: tuple[str, ...], fo
         check_stacks(context, parsed)
         found = context.requests.current()
         standing_now = found if found is not None and not found.terminal else None
-        options = ProvideOptions(_pairs("--input", inputs))
-        decided = decisions(context, standing_now or draft(context, context.requests.new_id(), options))
+        decided = decisions(context, upcoming(context, ProvideOptions(_pairs("--input", inputs))))
         _show(Called(invocation, file), context, standing_now, decided, form)
     return ExitCode.OPEN if any(one.asks for one in decided.values()) else ExitCode.DONE
 
@@ -145,14 +144,14 @@ def status_command(invocation: Invocation, file: Path, probe: bool, request_id: 
         context, _ = blueprint_context(invocation, gate, file)
         request = context.requests.read(request_id) if request_id else context.requests.current()
         if request is None:
-            click.echo(f"no request is recorded at {context.requests.location}")
-            return ExitCode.DONE
+            return _show_nothing(Called(invocation, file), context, form)
+        failed: Sequence[str] = ()
         if probe and not request.terminal:
             journal = Journal(context.requests, request)
-            ask_probes(context, journal, values_of(context, request), lambda: gate.interrupted, once=True)
+            failed = ask_probes(context, journal, values_of(context, request), lambda: gate.interrupted, once=True)
             request = journal.request
         view = _show(Called(invocation, file), context, request, decisions(context, request), form)
-    good = view.ready_now or request.state is RequestState.CLEANED
+    good = (view.ready_now and not failed) or request.state is RequestState.CLEANED
     return ExitCode.DONE if good else ExitCode.OPEN
 
 
@@ -213,8 +212,7 @@ def destroy_command(
         options = TakeAwayOptions(reason, stateful, dispose)
         request = take_away(context, options, lambda found: _approve_destroy(context, found, yes))
         if request is None:
-            click.echo(f"no request is recorded at {context.requests.location}")
-            return ExitCode.DONE
+            return _show_nothing(Called(invocation, file), context, form)
         _show(Called(invocation, file), context, request, {}, form)
     return ExitCode.DONE if request.state is RequestState.CLEANED else ExitCode.OPEN
 
@@ -290,6 +288,7 @@ def _show(
         folder=os.path.relpath(context.folder),
         owner=context.owner,
         cost_owner=context.cost_owner,
+        digest=context.requests.digest(context.text),
     )
     if form == "json":
         print_document(blueprint_document(view))
@@ -298,6 +297,15 @@ def _show(
     else:
         click.echo(blueprint_text(view, stdout_paint()), nl=False)
     return view
+
+
+def _show_nothing(called: Called, context: BlueprintContext, form: str) -> ExitCode:
+    """Say that there is no request; a program gets the document of what would be made."""
+    if form == "text":
+        click.echo(f"no request is recorded at {context.requests.location}")
+    else:
+        _show(called, context, None, {}, form)
+    return ExitCode.DONE
 
 
 def _pairs(option: str, words: Sequence[str]) -> Mapping[str, str]:

@@ -3,11 +3,14 @@ at."""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import RLock
@@ -36,13 +39,16 @@ from tfguard.flows.context import StackContext
 from tfguard.flows.history import current_operation, findings
 from tfguard.inventory.exported import filled
 from tfguard.model.blueprint_request import BlueprintObject
+from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind
 from tfguard.model.finding import Finding, Verdict
-from tfguard.model.operation import Operation, Step
+from tfguard.model.operation import Operation, Step, StepStatus
 from tfguard.model.plan import Action, Plan
 from tfguard.model.state import StateInstance, StateSnapshot
 
 _WORKSPACE = "TF_WORKSPACE"
 _VARIABLE = "TF_VAR_"
+_PLAN = "plan-"
+_LOCK_FILE = ".terraform.lock.hcl"
 _APPROVED = ("-auto-approve", "-input=false", "-no-color")
 _ADOPTABLE = (Verdict.ORPHANED,)
 
@@ -76,15 +82,22 @@ class GuardedStacks:
                 stack = locate_state(place.directory, os.environ).stack
                 location = f"{stack.backend} {stack.location} {stack.workspace}"
             except NotInitialisedError:
-                location = f"{place.directory.resolve()} {place.workspace or ''}"
+                location = f"{place.directory.resolve()} {os.environ.get(_WORKSPACE) or 'default'}"
         return StackFacts(location, outputs)
 
     def initialise(self, place: StackPlace, step: str) -> CallEnd:
-        """`init`, where it was not run yet."""
+        """`init`, where it was not run yet, or did not come to a good end."""
         with self._initialising.setdefault(place.directory, RLock()):
-            if data_directory(place.directory, self.environ).is_dir():
+            data = data_directory(place.directory, self._environment(StackCall(place)))
+            begun = private_folder(self.calls.folder) / f"{_digest(data)}.init"
+            if data.is_dir() and not begun.exists() and not _lacks_providers(place.directory, data):
                 return CallEnd(0)
-            return self._tfguard(StackCall(place), ("init", "-input=false", "-no-color"), step)
+            # One that does not come to a good end leaves a folder that looks like that of one that did.
+            begun.touch()
+            end = self._tfguard(StackCall(place), ("init", "-input=false", "-no-color"), step)
+            if end.exit_code == 0:
+                begun.unlink(missing_ok=True)
+            return end
 
     def context(self, place: StackPlace) -> StackContext:
         """The stack with everything around it, for what asks no engine. Raises `TfguardError` where there is none."""
@@ -105,8 +118,10 @@ class GuardedStacks:
             binary = context.engine.installed.binary  # type: ignore[attr-defined]
             answer = captured(binary, place.directory, "output", "-json", "-no-color")
         if answer.exit_code != 0:
+            # The reason is the engine's own words, which no record keeps (rule 10): they belong to the advice.
             raise InputError(
-                f"the outputs of {place.directory} cannot be read: {answer.reason}", "apply that step first"
+                f"the outputs of {place.directory} cannot be read",
+                f"apply that step first; the engine says: {answer.reason}",
             )
         found = mapping(parse_json(answer.stdout))
         return {
@@ -124,16 +139,14 @@ class GuardedStacks:
     def verify(self, call: StackCall) -> Verified:
         """Look every object of the state up at its provider; nothing is changed."""
         try:
-            with self._context(call) as context:
-                before = context.read_state(None)
             plan = self._plan(call)
         except TfguardError as error:
             return Verified(failure=error.what)
         if isinstance(plan, str):
             return Verified(failure=plan)
-        known = {instance.address for instance in before.instances}
-        gone = [change.address for change in plan.changes if change.action is Action.CREATE]
-        return Verified(missing=tuple(address for address in gone if address in known))
+        # Behind an apply that has come to its end nothing is left to create: what is to be has vanished, also where a
+        # refresh has taken it out of the state meanwhile.
+        return Verified(missing=tuple(change.address for change in plan.changes if change.action is Action.CREATE))
 
     def apply(self, call: StackCall, step: str) -> CallEnd:
         """A guarded apply, approved."""
@@ -167,14 +180,14 @@ class GuardedStacks:
     def _environment(self, call: StackCall) -> Mapping[str, str]:
         chosen = {_VARIABLE + name: value for name, value in call.variables.items()}
         workspace = {_WORKSPACE: call.place.workspace} if call.place.workspace else {}
-        return {**self.environ, **workspace, **chosen}
+        return {**self.environ, **call.place.environment, **workspace, **chosen}
 
     def _at(self, place: StackPlace) -> Invocation:
         return replace(self.invocation, engine_arguments=(f"-chdir={place.directory}",))
 
     def _plan(self, call: StackCall) -> Plan | str:
-        with tempfile.TemporaryDirectory(prefix="plan-", dir=private_folder(self.calls.folder)) as folder:
-            plan_file = Path(folder) / "plan"
+        with plan_folder(self.calls.folder) as folder:
+            plan_file = folder / "plan"
             with self._context(call) as context:
                 failed = context.engine.quiet_plan(_files(call), plan_file)
                 return context.engine.show_plan(plan_file) if failed is None else failed
@@ -201,6 +214,48 @@ class GuardedStacks:
                         os.environ[name] = value
 
 
+@contextmanager
+def plan_folder(below: Path) -> Iterator[Path]:
+    """A folder for one plan, which holds values in clear, and goes with the plan; `sweep_plans` takes away what a kill
+    has left. Raises `InputError`."""
+    with _plans_lock(private_folder(below), fcntl.LOCK_SH), tempfile.TemporaryDirectory("", _PLAN, below) as made:
+        yield Path(made)
+
+
+def sweep_plans(below: Path) -> None:
+    """Remove the plans that a kill has left, unless another tfguard is planning there now."""
+    if not any(below.glob(f"{_PLAN}*")):
+        return
+    with suppress(BlockingIOError), _plans_lock(below, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        for left in below.glob(f"{_PLAN}*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+@contextmanager
+def _plans_lock(folder: Path, kind: int) -> Iterator[None]:
+    path = folder / "plans.lock"
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}", "make its folder writable") from error
+    try:
+        fcntl.flock(descriptor, kind)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lacks_providers(directory: Path, data: Path) -> bool:
+    """Whether providers were chosen for a stack, and none is installed."""
+    with suppress(OSError):
+        return "provider " in (directory / _LOCK_FILE).read_text(errors="replace") and not (data / "providers").is_dir()
+    return False
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:12]
+
+
 def _own_options(invocation: Invocation) -> tuple[str, ...]:
     named = zip(("--engine", "--config"), (invocation.engine, invocation.config), strict=True)
     return (*(f"{name}={value}" for name, value in named if value), *invocation.engine_arguments)
@@ -220,21 +275,36 @@ def _look(context: StackContext) -> StackLook:
         state: StateSnapshot | None = context.read_state(operation)
     except EmptyStateError:
         state = None
-    strays = [one for one in findings(records)[0] if one.needs_action] if operation else []
+    found = findings(records)[0] if operation else ()
+    strays = [one for one in found if one.needs_action]
     opened = bool(records.head().open_operations)
     alone = _alone(strays)
     return StackLook(
         operation_id=operation.id if operation else None,
-        started_at=operation.intent.started_at if operation else None,
         command=operation.intent.command if operation else "",
-        status=operation.result.status if operation and operation.result else None,
         open=opened,
         adoptable=tuple(one.id for one in strays if opened and one.id in alone),
         unsettled=tuple(_unsettled(operation)) if operation else (),
-        objects=_objects(state, operation, strays, load_catalog()),
+        objects=_objects(state, operation, [*strays, *filter(_decided, found)], load_catalog()),
         managed=len(state.instances) if state is not None else None,
         failure="" if state is not None else "its state file is empty",
     )
+
+
+def _decided(one: Finding) -> bool:
+    """Whether it is a stray that somebody keeps for a time, or has had destroyed: what belongs elsewhere is neither."""
+    told = one.disposition
+    if told is None or one.verdict is Verdict.TAINTED:
+        return False
+    return _is_kept(told) or _is_destroyed(told)
+
+
+def _is_kept(told: Disposition) -> bool:
+    return told.kind is DispositionKind.RETAIN and told.until is not None
+
+
+def _is_destroyed(told: Disposition) -> bool:
+    return told.kind is DispositionKind.DESTROY and told.stage in (None, DestroyStage.ABSENT)
 
 
 def _alone(strays: Sequence[Finding]) -> frozenset[str]:
@@ -297,4 +367,11 @@ def _stray(finding: Finding, step: Step | None) -> BlueprintObject:
         created_at=found.created_at,
         stateful=found.stateful,
         finding=finding.id,
+        disposition=_disposition(finding.disposition),
     )
+
+
+def _disposition(told: Disposition | None) -> str | None:
+    if told is None:
+        return None
+    return StepStatus.DESTROYED.value if _is_destroyed(told) else told.kind.value

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfguard.blueprint_ports import StackPlace
-from tfguard.cli.blueprint_stacks import GuardedStacks
+from tfguard.cli.blueprint_stacks import GuardedStacks, sweep_plans
 from tfguard.cli.console import StderrConsole, SystemClock
 from tfguard.cli.engine_choice import read_config
 from tfguard.cli.invocation import Invocation
@@ -20,13 +20,13 @@ from tfguard.engine.signals import signals_let_through
 from tfguard.errors import InputError, TfguardError
 from tfguard.flows.blueprints.context import BlueprintContext, stack_steps
 from tfguard.flows.blueprints.requests import Requests
-from tfguard.model.blueprint import Blueprint
-from tfguard.model.config import BESIDE_STATE, Config
+from tfguard.model.blueprint import Blueprint, BlueprintStep
+from tfguard.model.config import BESIDE_STATE, Config, format_duration
 from tfguard.model.reference import references_in
 from tfguard.ports import RecordStore
 from tfguard.probes.prober import ServiceProber
 from tfguard.schemas.authored import Authored
-from tfguard.schemas.blueprint_file import load_blueprint
+from tfguard.schemas.blueprint_file import parse_blueprint, read_blueprint
 from tfguard.stores.local import LocalStore
 
 _ENV, _FILE = "env:", "file:"
@@ -52,13 +52,15 @@ def blueprint_context(
     Raises `ConfigError` for a file that is no blueprint.
     """
     path, heard = _path(invocation, file), intents or Intents()
-    parsed = load_blueprint(path)
+    text = read_blueprint(path)
+    parsed = parse_blueprint(text, str(path))
     beside = _beside(invocation, path)
     config, _ = read_config(beside)
     calls, environ = Calls(path.absolute().parent / ".tfguard" / path.stem), dict(os.environ)
+    sweep_plans(calls.folder)
     context = BlueprintContext(
         blueprint=parsed.value,
-        text=path.read_text(encoding="utf-8"),
+        text=text,
         file=path,
         requests=open_requests(invocation, file, gate),
         stacks=GuardedStacks(beside, gate, calls, environ),
@@ -81,17 +83,22 @@ def open_requests(invocation: Invocation, file: Path, gate: SignalGate | None = 
 
 
 def check_stacks(context: BlueprintContext, parsed: Authored[Blueprint]) -> None:
-    """Look into the folders of the stacks: each is one, no two steps share a state, and every output that is used is
-    declared. Raises `ConfigError` with file, line and key.
+    """Look into the folders of the stacks: each is one, no two steps share a state as far as that can be told before
+    they are set up, and every output that is used is declared. Nothing is kept for longer than the configuration
+    allows. Raises `ConfigError` with file, line and key.
     """
     blueprint, owners, outputs = context.blueprint, dict[str, str](), dict[str, frozenset[str]]()
+    longest = context.config.retention.max
+    for name, step in blueprint.steps.items():
+        if step.retain_for is not None and step.retain_for > longest:
+            parsed.refuse(("steps", name, "retain_for"), f"is more than retention.max: {format_duration(longest)}")
     for name in stack_steps(blueprint):
-        step = blueprint.steps[name]
         try:
-            facts = context.stacks.facts(StackPlace(context.folder / (step.stack or "")))
+            facts = context.stacks.facts(_literal_place(context, blueprint.steps[name]))
         except TfguardError as error:
             parsed.refuse(("steps", name, "stack"), error.what)
-        state = f"{facts.location} {step.workspace or ''}".strip()
+        # A workspace that comes from an input is known when a request has one; the preflight looks again then.
+        state = f"{facts.location} {_if_refers(blueprint.steps[name].workspace)}".strip()
         if (other := owners.get(state)) is not None:
             parsed.refuse(("steps", name, "stack"), f"has the same state as the step {other}: {facts.location}")
         owners[state] = name
@@ -100,6 +107,18 @@ def check_stacks(context: BlueprintContext, parsed: Authored[Blueprint]) -> None
         for reference in references_in(value):
             if reference.step is not None and reference.name not in outputs[reference.step]:
                 parsed.refuse(where, f"the stack of {reference.step} declares no output {reference.name}")
+
+
+def _literal_place(context: BlueprintContext, step: BlueprintStep) -> StackPlace:
+    """Where a step's stack lies, as far as the file alone tells."""
+    known = {key: value for key, value in step.environment.items() if not _if_refers(value)}
+    workspace = None if _if_refers(step.workspace) else step.workspace
+    return StackPlace(context.folder / (step.stack or ""), workspace, known)
+
+
+def _if_refers(text: str | None) -> str:
+    """A text that has a reference in it; of any other nothing."""
+    return text if text and "${" in text else ""
 
 
 def secret(reference: str, environ: Mapping[str, str], base: Path) -> str:

@@ -25,7 +25,6 @@ from tfguard.cli.chooser_table import (
     fitted,
     numbered_lines,
     one_line,
-    printable,
     table_lines,
     wrapped,
 )
@@ -36,11 +35,12 @@ from tfguard.cli.options import duration, stdout_paint
 from tfguard.cli.wiring import stack_context
 from tfguard.engine.interrupts import SignalGate
 from tfguard.errors import ExitCode, InterruptedRunError, TfguardError, UsageError
-from tfguard.flows.retain import Keeping, check_keeping
+from tfguard.flows.retain import Keeping, check_keeping, check_time
 from tfguard.flows.stray_findings import decidable
 from tfguard.model.config import Config, format_duration
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import Coverage
+from tfguard.model.printable import printable
 from tfguard.report.findings import coverage_line, findings_text
 from tfguard.report.paint import Paint
 from tfguard.schemas.scan import load_kept
@@ -141,10 +141,14 @@ class _Chooser:
 
     def _by_keys(self, screen: Screen, table: Table, loaded: _Loaded) -> tuple[Table, Act | None]:
         """None for the wish when the window has become too small."""
+        drawn = None
         while (view := self._view(loaded)).roomy:
-            screen.draw(table_lines(table, view))
+            if drawn != view.size:
+                screen.draw(table_lines(table, view))
+                drawn = view.size
             if (key := screen.key()) is None:
                 continue
+            drawn = None
             table, act = table.press(key, view.rows)
             if act is Act.HELP:
                 self._page(screen, "\n".join(HELP), loaded)
@@ -156,14 +160,17 @@ class _Chooser:
 
     def _page(self, screen: Screen, text: str, loaded: _Loaded) -> None:
         """A text in the place of the table, until a key takes it back."""
-        top, key = 0, None
+        top, key, drawn = 0, None, None
         while (view := self._view(loaded)).roomy and (key is None or key in ("up", "down", "j", "k", " ")):
+            if key is None and drawn == view.size:
+                key = screen.key()
+                continue
             lines, room = wrapped(text, view.columns), view.lines - 2
             top += {"up": -1, "k": -1, "down": 1, "j": 1, " ": room}.get(key or "", 0)
             top = max(0, min(top, len(lines) - room))
             foot = "up, down and space move; any other key goes back" if len(lines) > room else "any key goes back"
             screen.draw([*lines[top : top + room], "", view.paint(fitted(foot, view.columns), "dim")])
-            key = screen.key()
+            key, drawn = screen.key(), view.size
 
     def _by_lines(self, table: Table, loaded: _Loaded) -> tuple[Table, Act | None]:
         """The same by typed lines. None for the wish when the window has become large enough."""
@@ -200,7 +207,7 @@ class _Chooser:
         except InterruptedRunError:
             raise
         except TfguardError as error:
-            UserStreams().err(marked(f"{error.what}\n{error.advice}"))
+            UserStreams().err(marked(error.what, error.advice))
         except click.ClickException as error:
             UserStreams().err(marked(error.format_message()))
         return True
@@ -216,7 +223,7 @@ class _Chooser:
         more: Sequence[str] = ()
         if act is Act.RETAIN and any(finding.verdict is Verdict.TAINTED for finding in findings):
             does = _UNTAINTS
-            more = (f"--reason={self._why(console)}",)
+            more = (f"--reason={self._why(console)}", "--yes")  # which is asked here
         elif act is Act.RETAIN:
             more, until = self._keeping(console, loaded)
             does = does.format(until=until)
@@ -239,7 +246,8 @@ class _Chooser:
         """The options of a retention, and its date. Raises `UsageError` for what the command would refuse."""
         rules = loaded.config.retention
         usual, owner = format_duration(rules.default), self._owner or loaded.config.owner or ""
-        time = _answer(console, f"for how long, at most {format_duration(rules.max)}", usual)
+        question = f"for how long, at most {format_duration(rules.max)}"
+        time = _answer_that(console, question, usual, lambda typed: check_time(duration(typed, "--for"), loaded.config))
         self._owner = _answer(console, "who keeps it", owner)
         reason = self._why(console)
         kept, _ = check_keeping(Keeping(reason, duration(time, "--for"), self._owner), loaded.config)
@@ -263,16 +271,36 @@ class _Chooser:
         addresses = findings[0].addresses
         for number, address in enumerate(addresses, 1):
             console.say(f"  {number}: {address}")
-        typed = _answer(console, f"it fits several addresses; which one, 1 to {len(addresses)}", "")
-        if not (typed.isascii() and typed.isdecimal() and 1 <= int(typed) <= len(addresses)):
-            raise UsageError("nothing was done: no address was chosen", "type the number that stands before it")
-        return (f"--address={addresses[int(typed) - 1]}",)
+
+        def check(typed: str) -> None:
+            if not (typed.isascii() and typed.isdecimal() and 1 <= int(typed) <= len(addresses)):
+                raise UsageError(
+                    f"there is no address with the number {typed}", "type the number that stands before it"
+                )
+
+        question = f"it fits several addresses; which one, 1 to {len(addresses)}"
+        if typed := _answer_that(console, question, "", check):
+            return (f"--address={addresses[int(typed) - 1]}",)
+        raise UsageError("nothing was done: no address was chosen", "type the number that stands before it")
 
 
 def _answer(console: StderrConsole, question: str, usual: str) -> str:
     """What is typed, or what is usual where nothing is; nothing where no answer comes."""
     typed = console.ask(f"{question}{f' [{printable(usual)}]' if usual else ''}:")
     return "" if typed is None else typed.strip() or usual
+
+
+def _answer_that(console: StderrConsole, question: str, usual: str, check: Callable[[str], object]) -> str:
+    """An answer that passes `check`, which raises `UsageError` for one that does not: then it is asked for again at
+    once. As `_answer` where none is typed."""
+    while typed := _answer(console, question, usual):
+        try:
+            check(typed)
+        except UsageError as error:
+            console.say(f"{error.what}; {error.advice}")
+            continue
+        return typed
+    return ""
 
 
 def _details(finding: Finding, loaded: _Loaded) -> str:

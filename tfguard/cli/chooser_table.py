@@ -10,7 +10,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from tfguard.model.durations import in_words
-from tfguard.model.finding import Finding
+from tfguard.model.finding import Finding, Verdict
+from tfguard.model.printable import printable
 from tfguard.report.findings import called
 from tfguard.report.paint import Paint
 
@@ -47,6 +48,7 @@ HELP = (
 PROMPT_HELP = (
     "a number: what is known of that finding, and the evidence",
     "numbers and a letter, such as `1 3 r`: i import, r retain, d destroy",
+    "a letter alone: where there is one finding it is about that, where there are several you are asked which",
     "q: leave",
     "The command that would run is shown first, and runs only after a 'yes'; then it asks its own questions.",
 )
@@ -153,12 +155,16 @@ class Table:
         return replace(self, said=f"there is no finding with the number {typed}")
 
     def _wanted(self, act: Act) -> tuple[Table, Act | None]:
-        """The wish, unless a finding of those that are chosen does not offer it."""
+        """The wish, unless a finding of those that are chosen does not offer it, or they are kept in two ways."""
         if act in DECISIONS:
             for finding in self.chosen:
                 if act.value not in finding.actions:
                     offered = " or ".join(finding.actions) or "nothing that can be done here"
                     return replace(self, said=f"{finding.id} is {finding.verdict.value}, which leaves {offered}"), None
+        if act is Act.RETAIN and len({finding.verdict is Verdict.TAINTED for finding in self.chosen}) > 1:
+            return replace(
+                self, said="some of these are tainted, which is kept in another way: one kind at a time"
+            ), None
         return self, act
 
 
@@ -176,6 +182,11 @@ class View:
     def roomy(self) -> bool:
         """Whether a table can be drawn at all."""
         return self.columns >= _LEAST_COLUMNS and self.lines >= _LEAST_LINES
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and lines."""
+        return self.columns, self.lines
 
     @property
     def rows(self) -> int:
@@ -246,11 +257,6 @@ def wrapped(text: str, columns: int) -> list[str]:
             rest = rest[len(head) :]
         found.append(rest)
     return found
-
-
-def printable(text: str) -> str:
-    """A text on one line, without what would steer a terminal or turn it around: names in it are others'."""
-    return "".join("\ufffd" if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") else char for char in text)
 
 
 def fitted(text: str, width: int) -> str:

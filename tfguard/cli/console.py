@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import select
 import sys
 import time
@@ -15,6 +14,7 @@ from tfguard.cli.invocation import colour_wanted
 from tfguard.engine.answers import read_answer
 from tfguard.engine.interrupts import SignalGate
 from tfguard.errors import InterruptedRunError
+from tfguard.model.printable import printable
 from tfguard.report.paint import Paint
 
 _PATIENCE_SECONDS = 1.0
@@ -62,13 +62,14 @@ def _detach(stream: TextIO) -> None:
         os.close(nothing)
 
 
-_STEERING = re.compile(r"(?!\x1b\[[0-9;]*m)[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-def marked(text: str) -> str:
+def marked(*lines: str) -> str:
     """tfguard's own words, each line marked as such, without what would steer a terminal: names in it are others'."""
-    lines = _STEERING.sub("\ufffd", text).split("\n")
-    return "".join(f"tfguard: {line}\n" for line in lines)
+    return "".join(f"tfguard: {printable(line)}\n" for line in lines)
+
+
+def stderr_paint() -> Paint:
+    """Colour for stderr, where it is a terminal."""
+    return Paint(colour_wanted(sys.stderr))
 
 
 class StderrConsole:
@@ -77,7 +78,7 @@ class StderrConsole:
     def __init__(self, gate: SignalGate) -> None:
         self._gate = gate
         self._streams = UserStreams()
-        self.paint = Paint(colour_wanted(sys.stderr))
+        self._paint = stderr_paint()
 
     def say(self, text: str) -> None:
         """One line."""
@@ -85,7 +86,7 @@ class StderrConsole:
 
     def warn(self, text: str) -> None:
         """One line that should be noticed."""
-        self._streams.err(marked(f"{self.paint('warning:', 'yellow', 'bold')} {text}"))
+        self._streams.err(f"tfguard: {self._paint('warning:', 'yellow', 'bold')} {printable(text)}\n")
 
     def confirm(self, question: str) -> bool:
         """Ask yes or no on a terminal; without one the answer is no."""
@@ -98,7 +99,7 @@ class StderrConsole:
 
         Raises `InterruptedRunError` when a signal comes instead.
         """
-        self._streams.err(f"tfguard: {question} ")
+        self._streams.err(f"tfguard: {printable(question)} ")
         answer = read_answer(self._gate)
         if answer is None or not sys.stdin.isatty():
             self._streams.err("\n")

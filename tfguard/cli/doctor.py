@@ -13,6 +13,7 @@ from tfguard.cli.wiring import stack_context
 from tfguard.errors import TfguardError
 from tfguard.flows.checkup import Check, check_stack
 from tfguard.model.config import Config
+from tfguard.model.printable import printable
 
 
 @click.command("doctor")
@@ -31,7 +32,7 @@ def command(invocation: Invocation, form: str) -> int:
         paint = stdout_paint()
         for check in checks:
             mark = paint("ok  ", "green") if check.ok else paint("FAIL", "red", "bold")
-            click.echo(f"{mark}  {check.name:<14} {check.detail}")
+            click.echo(f"{mark}  {check.name:<14} {printable(check.detail)}")
     return 0 if all(check.ok for check in checks) else 1
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tfguard.cli.invocation import Invocation
 from tfguard.engine.locate import InstalledEngine, find_binary, read_version
 from tfguard.errors import ConfigError
+from tfguard.model.printable import printable
 from tfguard.schemas.config_file import find_config
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def engine_name(invocation: Invocation) -> str | None:
     except ConfigError as error:
         if invocation.config:
             raise
-        print(f"tfguard: {error.what}", file=sys.stderr)
+        print(f"tfguard: {printable(error.what)}", file=sys.stderr)
         return _engine_line(invocation)
 
 

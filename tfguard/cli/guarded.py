@@ -8,6 +8,7 @@ from typing import ParamSpec, TypeVar
 
 import click
 
+from tfguard.cli.console import UserStreams, stderr_paint
 from tfguard.cli.github import tell_github
 from tfguard.cli.interruptible import engine_command
 from tfguard.cli.invocation import Invocation
@@ -31,7 +32,6 @@ from tfguard.model.request import ChangeRequest
 from tfguard.reconcile.advice import next_actions
 from tfguard.report.github import operation_annotations, operation_summary
 from tfguard.report.operation import summary_lines
-from tfguard.report.paint import Paint
 from tfguard.schemas.operation import operation_status
 
 P = ParamSpec("P")
@@ -129,9 +129,9 @@ def report(context: StackContext, run: GuardedRun, invocation: Invocation) -> No
     """Say on stderr, and to GitHub Actions, what a run left behind; nothing when all is well."""
     if run.operation is None:
         return
-    paint, actions = getattr(context.console, "paint", Paint()), next_actions(run.operation, invocation.command)
-    for line in summary_lines(run.operation, actions, paint):
-        context.console.say(line)
+    streams, actions = UserStreams(), next_actions(run.operation, invocation.command)
+    for line in summary_lines(run.operation, actions, stderr_paint()):
+        streams.err(f"tfguard: {line}\n")  # printable already, and painted, which the console would take away
     if run.operation.open or run.exit_code != 0:
         status = operation_status(run.operation, alive=False)
         summary = operation_summary(run.operation, status, actions)

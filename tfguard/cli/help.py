@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from tfguard.cli.console import marked
 from tfguard.cli.invocation import Invocation
 from tfguard.cli.passthrough import call_engine
 from tfguard.engine.arguments import asks_for_help
@@ -49,7 +50,7 @@ def _show(ctx: click.Context, words: Sequence[str], additions: click.HelpFormatt
         code = call_engine(invocation, words)
     except NoEngineError as error:
         click.echo(ctx.get_help())
-        click.echo(f"tfguard: {error.what}\ntfguard: {error.advice}", err=True)
+        click.echo(marked(error.what, error.advice), nl=False, err=True)
         return 0
     if code in _SHOWN:
         click.echo(f"\n{additions.getvalue()}", nl=False)

@@ -15,7 +15,7 @@ from tfguard.cli.invocation import Invocation
 from tfguard.cli.options import findings_option, yes_option
 from tfguard.cli.repairs import run_repair
 from tfguard.cli.wiring import run_folder, stack_context
-from tfguard.engine.arguments import state_flag, state_words, tokens, without_values
+from tfguard.engine.arguments import state_flag, state_words, tokens, var_files_in, without_values
 from tfguard.errors import UsageError
 from tfguard.flows.adopt import AdoptOptions, adopt, blocks_for
 from tfguard.flows.drafted_file import DEFAULT
@@ -111,7 +111,17 @@ def command(
 
     if address and len(set(orphans)) > 1:
         raise UsageError("--address goes with one --orphan", "adopt them one after the other")
-    options = AdoptOptions(address, arguments, state_words(arguments), yes, reason, allow_update, out, keep)
+    options = AdoptOptions(
+        address=address,
+        arguments=arguments,
+        applying=state_words(arguments),
+        yes=yes,
+        reason=reason,
+        allow_update=allow_update,
+        out=out,
+        keep=keep,
+        var_files=var_files_in(arguments),
+    )
     kept = load_kept(findings_file) if findings_file else None
     if blocks_only is not None:
         return _write_blocks(invocation, orphans, options, kept, blocks_only)

@@ -170,5 +170,5 @@ def _own(line: CommandLine) -> int:
 def _complain(what: str, advice: str, exit_code: int) -> int:
     from tfguard.cli.console import marked
 
-    sys.stderr.write(marked(f"{what}\n{advice}"))
+    sys.stderr.write(marked(what, advice))
     return exit_code

@@ -24,19 +24,20 @@ from tfguard.cli.options import (
 )
 from tfguard.cli.wiring import run_folder, stack_context
 from tfguard.errors import ExitCode, UsageError
-from tfguard.flows.dispose import DestroyOptions, destroy_orphans
-from tfguard.flows.retain import Keeping, release, retain, retained
+from tfguard.flows.dispose import DestroyOptions, Disposed, destroy_orphans
+from tfguard.flows.retain import Keeping, made_again, release, retain, retained
 from tfguard.flows.stray_findings import decidable, findings_with
 from tfguard.flows.tagging import Tagged, tag_kept, untag_released
 from tfguard.flows.untaint import Untainted, UntaintOptions, untaint
 from tfguard.model.disposition import Disposition
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import Coverage
+from tfguard.model.printable import printable
 from tfguard.ports import Console
 from tfguard.reconcile.findings import summary_of
 from tfguard.report.findings import PLAIN_FORMATS, findings_text, json_lines
 from tfguard.report.github import finding_annotations, findings_summary
-from tfguard.report.retained import retained_text
+from tfguard.report.retained import retained_count, retained_text
 from tfguard.schemas.findings import finding_body, findings_document
 from tfguard.schemas.retained import retained_document
 from tfguard.schemas.scan import load_kept
@@ -69,7 +70,7 @@ def command(
     from tfguard.cli.chooser_screen import on_a_terminal  # no other command needs the terminal's keys
 
     if not on_a_terminal():
-        raise click.UsageError(ctx.get_help())  # as click itself ends a call without a command
+        raise click.UsageError(ctx.get_help(), ctx)  # as click itself ends a call without a command
     from tfguard.cli.chooser import ChooserOptions, choose
 
     def run(words: Sequence[str]) -> None:
@@ -99,6 +100,7 @@ def list_command(
     with own_command() as gate:
         kept = load_kept(findings_file) if findings_file else None
         context = stack_context(invocation, gate, state_path)
+        context.records.warn_of_ledger(context.console)
         if only_retained:
             return _list_retained(retained(context.records.dispositions()), context.clock.now(), form)
         findings, coverage = decidable(context.records, kept, context.state_before)
@@ -107,6 +109,8 @@ def list_command(
         tell_github(summary, finding_annotations(findings), context.console)
     shown = findings if everything else [finding for finding in findings if finding.disposition is None]
     _print(shown, coverage, form)
+    if form == "text" and not everything:
+        click.echo(retained_count(context.records.dispositions(), context.clock.now()), nl=False)
     # A tainted object alone is no reason to stop a pipeline: its apply has failed already, and the next one is what
     # deals with it. A job that looks for what no state knows would cry wolf.
     if any(finding.needs_action for finding in findings):
@@ -158,6 +162,7 @@ def import_command(ctx: click.Context, words: tuple[str, ...]) -> int:
 @click.option("--reason", required=True, metavar="TEXT", help="Why it is kept; written into the ledger.")
 @click.option("--tag", is_flag=True, help="Tag the object itself, too: tfguard:retain-until, tfguard:retain-owner.")
 @variable_options()
+@yes_option()
 @findings_option()
 @state_option()
 @click.pass_obj
@@ -171,21 +176,29 @@ def retain_command(
     tag: bool,
     variables: tuple[str, ...],
     variable_files: tuple[str, ...],
+    yes: bool,
     findings_file: Path | None,
     state_path: str | None,
 ) -> int:
     """Keep stray objects on purpose, until a date; or keep a tainted one for good.
 
     Until then they are no findings; afterwards they are again, named overdue. Retaining one again moves its date.
-    A tainted object is untainted, after a look whether it is still there and the one that the state means; it takes
-    no date and no owner. Exit code 1 when one is not kept: it is gone, or a plan would replace it all the same; and
-    when a tag is refused, which leaves the retention as it is.
+    A tainted object is untainted, after a question (--yes without a terminal) and a look whether it is still there and
+    the one that the state means; it takes no date and no owner. Exit code 1 when one is not kept: it is gone, or a plan
+    would replace it all the same; and when a tag is refused, which leaves the retention as it is.
     """
     from tfguard.cli.scan_places import scanned_provider  # it knows the clouds, which only a tag needs
 
     long = duration(time, "--for") if time else None
-    keeping = Keeping(_reason(reason), long, owner.strip(), cost_owner.strip(), tag)
     arguments = variable_words(variables, variable_files)
+    keeping = Keeping(
+        reason=_reason(reason),
+        time=long,
+        owner=owner.strip(),
+        cost_owner=cost_owner.strip(),
+        tag=tag,
+        arguments=arguments,
+    )
     with own_command() as gate:
         kept = load_kept(findings_file) if findings_file else None
         context = stack_context(invocation, gate, state_path, variables=arguments, will_list=True)
@@ -196,11 +209,21 @@ def retain_command(
                     "a tainted object is kept for good: it stays in the state, and takes no --for and no owner",
                     "leave --for, --owner and --cost-owner out; keep stray objects with a command of their own",
                 )
+            _ask_to_untaint(findings_with(finding_ids, known), context.console, yes=yes)
             options = UntaintOptions(keeping.reason, arguments, state_path)
-            done = untaint(context, finding_ids, known, options, run_folder(invocation, context.stack))
-            return _tell_untainted(done, context.console)
+            done = untaint(
+                context,
+                finding_ids,
+                known,
+                options,
+                run_folder(invocation, context.stack),
+                lambda one: _tell_untainted(one, context.console),
+            )
+            return ExitCode.DONE if all(one.kept for one in done) else ExitCode.ERROR
         entries = retain(context, finding_ids, known, keeping)
         _list_retained(entries, context.clock.now(), "text")
+        for line in made_again(context, findings_with(finding_ids, known)):
+            context.console.warn(line)
         elsewhere = scanned_provider(context.around.config)
         return _tell_tagged(tag_kept(context, entries, known, arguments, elsewhere), context.console)
 
@@ -215,21 +238,28 @@ def _tell_tagged(done: Sequence[Tagged], console: Console) -> int:
     return ExitCode.ERROR if any(one.failed for one in done) else ExitCode.DONE
 
 
-def _tell_untainted(done: Sequence[Untainted], console: Console) -> int:
-    for one in done:
-        if one.kept:
-            click.echo(f"{one.finding_id}: {one.what}")
-        else:
-            console.warn(f"{one.finding_id} is not kept: {one.what}")
-        if one.advice:
-            console.say(f"{one.finding_id}: {one.advice}")
-    return ExitCode.DONE if all(one.kept for one in done) else ExitCode.ERROR
+def _ask_to_untaint(findings: Sequence[Finding], console: Console, *, yes: bool) -> None:
+    """Raise `UsageError` unless the user agrees: an untaint changes the state."""
+    for finding in findings:
+        console.say(f"{finding.id}: {finding.address} is looked at, and untainted: no apply replaces it then")
+    if not yes and not console.confirm("Untaint now?"):
+        raise UsageError("nothing was untainted: it was not approved", "without a terminal, approve it with --yes")
+
+
+def _tell_untainted(one: Untainted, console: Console) -> None:
+    if one.kept:
+        click.echo(printable(f"{one.finding_id}: {one.what}"))
+    else:
+        console.warn(f"{one.finding_id} is not kept: {one.what}")
+    if one.advice:
+        console.say(f"{one.finding_id}: {one.advice}")
 
 
 @command.command("release")
 @click.argument("finding_ids", nargs=-1, required=True, metavar="FINDING...")
 @click.option("--reason", required=True, metavar="TEXT", help="Why it is not kept any longer; written into the ledger.")
 @variable_options()
+@findings_option()
 @state_option()
 @click.pass_obj
 def release_command(
@@ -238,6 +268,7 @@ def release_command(
     reason: str,
     variables: tuple[str, ...],
     variable_files: tuple[str, ...],
+    findings_file: Path | None,
     state_path: str | None,
 ) -> int:
     """End a retention before its date: the object is a finding again.
@@ -248,10 +279,12 @@ def release_command(
 
     arguments = variable_words(variables, variable_files)
     with own_command() as gate:
+        if findings_file:
+            load_kept(findings_file)  # a damaged one is refused, as elsewhere; what is retained the ledger tells
         context = stack_context(invocation, gate, state_path, variables=arguments)
         entries = release(context, finding_ids, _reason(reason))
         for entry in entries:
-            click.echo(f"{entry.finding_id} is released, and a finding again")
+            click.echo(printable(f"{entry.finding_id} is released, and a finding again"))
         elsewhere = scanned_provider(context.around.config)
         return _tell_tagged(untag_released(context, entries, arguments, elsewhere), context.console)
 
@@ -269,7 +302,13 @@ def release_command(
     help="How long a deletion is tried that something blocks.",
 )
 @click.option("--final-snapshot", default="", metavar="NAME", help="Take this snapshot of a database before it goes.")
-@click.option("--confirm", "confirmed", multiple=True, metavar="NAME", help="With --yes: the name of what may go.")
+@click.option(
+    "--confirm",
+    "confirmed",
+    multiple=True,
+    metavar="NAME",
+    help="With --yes: the name, import id or ARN of what may go.",
+)
 @variable_options()
 @yes_option()
 @findings_option()
@@ -300,18 +339,32 @@ def destroy_command(
 
     arguments = variable_words(variables, variable_files)
     bound = duration(wait, "--wait")
-    options = DestroyOptions(_reason(reason), stateful, most, yes, confirmed, arguments, bound, final_snapshot)
+    options = DestroyOptions(
+        reason=_reason(reason),
+        stateful=stateful,
+        most=most,
+        yes=yes,
+        confirmed=confirmed,
+        arguments=arguments,
+        wait=bound,
+        final_snapshot=final_snapshot,
+    )
     with engine_command() as gate:
         kept = load_kept(findings_file) if findings_file else None
         context = stack_context(invocation, gate, state_path, variables=arguments, will_list=True)
         folder = run_folder(invocation, context.stack)
         known = decidable(context.records, kept, context.state_before)[0]
-        done = destroy_orphans(context, finding_ids, known, options, folder, scanned_provider(context.around.config))
-        for one in done:
-            click.echo(f"{one.finding_id}: {one.object.type} {one.object.import_id}: {one.what}")
-            if one.advice:
-                context.console.say(f"{one.finding_id}: {one.advice}")
+        elsewhere = scanned_provider(context.around.config)
+        done = destroy_orphans(
+            context, finding_ids, known, options, folder, elsewhere, lambda one: _tell_disposed(one, context.console)
+        )
     return ExitCode.DONE if all(one.absent for one in done) else ExitCode.ERROR
+
+
+def _tell_disposed(one: Disposed, console: Console) -> None:
+    click.echo(printable(f"{one.finding_id}: {one.object.type} {one.object.import_id}: {one.what}"))
+    if one.advice:
+        console.say(f"{one.finding_id}: {one.advice}")
 
 
 def _reason(text: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import sys
 
 import click
 
 from tfguard.cli.command import EngineCommand
+from tfguard.cli.console import marked
 from tfguard.cli.help import show_top_help
 from tfguard.cli.invocation import CommandLine, Invocation
 from tfguard.cli.main import COMMANDS
@@ -66,6 +68,20 @@ def run_own(line: CommandLine) -> int:
         return done.exit_code
     except click.Abort as error:
         raise KeyboardInterrupt from error
+    except click.UsageError as error:
+        see = _see_help(line, error.ctx)
+        if error.ctx is None or error.message != error.ctx.get_help():
+            raise UsageError(error.format_message(), see) from error
+        # A group without a command: click's error is the whole help.
+        sys.stderr.write(marked(*error.message.split("\n"), see))
+        return UsageError.exit_code
     except click.ClickException as error:
         # Click's own code is 2, which here means that something was found.
-        raise UsageError(error.format_message(), f"see `tfguard {line.command} -help`") from error
+        raise UsageError(error.format_message(), _see_help(line, None)) from error
+
+
+def _see_help(line: CommandLine, ctx: click.Context | None) -> str:
+    """Which help to see: that of the command, be it one of a group, that refused the words."""
+    path = ctx.command_path if ctx else f"tfguard {line.command}"
+    # `orphans import` is `import` under another name, which no group has: its help is the one with the options.
+    return f"see `{path} -help`" if path.startswith("tfguard") else f"see `tfguard {path} -help`"

@@ -17,6 +17,7 @@ from tfguard.cli.record_place import record_store
 from tfguard.engine.arguments import expand_environment, state_flag
 from tfguard.engine.backend import locate_state
 from tfguard.errors import ConfigError, NotInitialisedError, TfguardError
+from tfguard.model.printable import printable
 
 # A record that lies in a cloud which does not answer must not hold a plan up.
 _PATIENCE_SECONDS = 10.0
@@ -28,7 +29,7 @@ _PATIENCE_SECONDS = 10.0
 def command(invocation: Invocation, /, arguments: tuple[str, ...]) -> None:
     """Run the engine's plan. Warns on stderr when an earlier operation on this stack is not settled."""
     for line in _look(invocation, expand_environment("plan", arguments, os.environ)):
-        print(f"tfguard: {line}", file=sys.stderr)
+        print(f"tfguard: {printable(line)}", file=sys.stderr)
     become_engine(invocation, ("plan", *arguments))
 
 

@@ -68,6 +68,7 @@ def command(
     with own_command() as gate:
         context = stack_context(invocation, gate, state_flag(arguments), variables=arguments, will_list=True)
         found = recover(context, RecoverOptions(yes, arguments, confirm_absent, not_ours, reason))
+        context.records.warn_of_ledger(context.console)
         folder = run_folder(invocation, context.stack)
         deletions = look_after_deletions(context, arguments, lambda found: _as_a_scan(context, found), folder)
         marked = _tainted_besides(context, found)

@@ -188,4 +188,5 @@ def _print(
     chosen = SCAN_FORMATS[form]
     click.echo(chosen.write(result, shown, changes, stdout_paint()), nl=False)
     if not chosen.tells_coverage:
-        console.say("\n".join([*gap_lines(result.coverage), scan_coverage(result)]))
+        for line in (*gap_lines(result.coverage), scan_coverage(result)):
+            console.say(line)

@@ -75,6 +75,7 @@ def stack_context(
         credentials,
         partial(_known_places, invocation, config, config_path),
         AwsActions(catalog),
+        run_folder(invocation, location.stack),
     )
 
 

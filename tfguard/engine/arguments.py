@@ -404,6 +404,11 @@ def _values(found: Sequence[Token], name: str) -> tuple[str, ...]:
     return tuple(token.value for token in found if token.name == name and token.value is not None)
 
 
+def var_files_in(arguments: Sequence[str]) -> tuple[str, ...]:
+    """The files that the `-var-file` of a command line name."""
+    return _values(list(tokens(arguments)), "var-file")
+
+
 def variables_in(arguments: Sequence[str]) -> tuple[str, ...]:
     """The `-var` and `-var-file` of a command line, in their order."""
     return tuple(word for token in tokens(arguments) if token.name in ("var", "var-file") for word in token.words)

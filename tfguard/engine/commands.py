@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -26,12 +26,21 @@ _GRACE_SECONDS = 10.0
 _LOOK_SECONDS = 0.05
 
 
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A program that runs. `command`: what it has started is signalled with it; a tfguard passes its signals on
+    itself."""
+
+    process: subprocess.Popen[bytes]
+    command: bool
+
+
 @dataclass(slots=True)
 class Calls:
     """Starts programs and waits for them, with their output in `folder`, a file for each step; knows which run now."""
 
     folder: Path
-    _running: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _running: dict[int, _Running] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def run(
@@ -46,7 +55,8 @@ class Calls:
     ) -> CallEnd:
         """Run a program to its end. After `seconds` it and all that it has started are asked to end, and then made to.
 
-        It inherits the descriptors in `holding`. Raises `InputError` when it cannot be started.
+        It inherits the descriptors in `holding`, which make it a step's command. Raises `InputError` when it cannot be
+        started.
         """
         with self._log(step) as (log, path):
             began = log.tell()
@@ -68,28 +78,32 @@ class Calls:
                 ) from error
             except ValueError:
                 raise InputError(f"{step}: a value has a null byte, which no command takes", "correct it") from None
-            with self._known(process):
+            with self._known(_Running(process, bool(holding))):
                 timed_out = _wait(process, seconds)
             code = process.returncode
             return CallEnd(128 - code if code < 0 else code, timed_out, _tail(path, began), path)
 
-    def interrupt(self) -> None:
-        """Send one interrupt to every program that runs now."""
+    def interrupt(self, *, commands: bool = False) -> None:
+        """Send one interrupt to every program that runs now and is no step's command; else to the commands alone, each
+        with all that it has started."""
         with self._lock:
-            running = list(self._running.values())
+            running = [one.process for one in self._running.values() if one.command is commands]
         for process in running:
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGINT)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if commands:
+                    os.killpg(process.pid, signal.SIGINT)
+                else:
+                    process.send_signal(signal.SIGINT)
 
     @contextmanager
-    def _known(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+    def _known(self, running: _Running) -> Iterator[None]:
         with self._lock:
-            self._running[process.pid] = process
+            self._running[running.process.pid] = running
         try:
             yield
         finally:
             with self._lock:
-                del self._running[process.pid]
+                del self._running[running.process.pid]
 
     @contextmanager
     def _log(self, step: str) -> Iterator[tuple[IO[bytes], Path]]:
@@ -111,10 +125,19 @@ class StepCommands:
     environ: Mapping[str, str]
 
     def run(self, command: Command, step: str) -> CallEnd:
-        """Run it to its end, or to its timeout. Raises `InputError` when it cannot be started at all."""
+        """Run it to its end, or to its timeout. Raises `InputError` when it cannot be started at all, or while
+        something that an earlier command of the step has started still runs."""
         seconds = command.timeout.total_seconds() if command.timeout else None
         environment = {**self.environ, **command.environment}
-        with _locked(self._lock_file(step)) as held:
+        with ExitStack() as stack:
+            lock = self._lock_file(step)
+            try:
+                held = stack.enter_context(_locked(lock))
+            except BlockingIOError:
+                raise InputError(
+                    f"{step}: something that its last command has started still runs, and holds {lock}",
+                    "let it end, or end it: what is to outlive a command belongs into a service; then go on",
+                ) from None
             return self.calls.run(command.words, command.directory, environment, step, seconds=seconds, holding=(held,))
 
     def still_runs(self, step: str) -> bool:
@@ -127,7 +150,7 @@ class StepCommands:
 
     def interrupt(self) -> None:
         """Pass one interrupt on to every command that runs now."""
-        self.calls.interrupt()
+        self.calls.interrupt(commands=True)
 
     def _lock_file(self, step: str) -> Path:
         return private_folder(self.calls.folder) / f"{step}.lock"

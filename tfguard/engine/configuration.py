@@ -8,11 +8,18 @@ from contextlib import suppress
 from pathlib import Path
 
 from tfguard.engine.documents import mapping, parse_json
+from tfguard.model.address import hcl_meaning, normal_address
 from tfguard.model.engine import EngineInfo
+from tfguard.model.importing import WrittenImport
 
 # What an editor keeps beside a file, and the engine leaves out.
 _LEFT_OUT = (".", "#")
 _SUFFIXES = {".tf": ".tofu", ".tf.json": ".tofu.json"}
+_TEXT = r'"(?:[^"\\\n]|\\.)*"'
+_COMMENT = re.compile(rf"({_TEXT})|#[^\n]*|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_IMPORT = re.compile(rf"^[ \t]*import\s*\{{((?:{_TEXT}|\{{[^{{}}]*\}}|[^{{}}\"])*+)\}}", re.MULTILINE)
+_TO = re.compile(rf"^[ \t]*to[ \t]*=[ \t]*((?:{_TEXT}|[^\"\n])+?)[ \t]*$", re.MULTILINE)
+_ID = re.compile(rf"^[ \t]*id[ \t]*=[ \t]*({_TEXT})[ \t]*$", re.MULTILINE)
 
 
 def configuration_files(directory: Path, engine: EngineInfo | None = None) -> Iterator[Path]:
@@ -54,6 +61,41 @@ def declared_outputs(directory: Path, engine: EngineInfo | None = None) -> froze
                 bare = re.sub(r"/\*.*?\*/", "", content, flags=re.DOTALL)
                 found |= set(re.findall(r'^[ \t]*output[ \t]+"?([\w-]+)"?[ \t]*\{', bare, re.MULTILINE))
     return frozenset(found) if files else None
+
+
+def written_imports(
+    directory: Path, engine: EngineInfo | None = None, without: str = ""
+) -> tuple[WrittenImport, ...]:
+    """The import blocks of the root module, but for those in the file called `without`. A file that cannot be read has
+    none."""
+    found: list[WrittenImport] = []
+    for path in configuration_files(directory, engine):
+        with suppress(OSError, ValueError, RecursionError):
+            content = path.read_text(errors="replace") if path.name != without else ""
+            found += _imports_in_json(parse_json(content)) if path.suffix == ".json" else _imports_in_hcl(content)
+    return tuple(found)
+
+
+def _imports_in_hcl(content: str) -> Iterator[WrittenImport]:
+    bare = _COMMENT.sub(lambda match: match[1] or "", content)
+    for block in _IMPORT.finditer(bare):
+        to, named = _TO.search(block[1]), _ID.search(block[1])
+        texts = frozenset(hcl_meaning(text[1:-1]) for text in re.findall(_TEXT, block[1]))
+        each = re.search(r"^[ \t]*for_each[ \t]*=", block[1], re.MULTILINE)
+        yield _written(to[1] if to else "", named[1][1:-1] if named and not each else None, texts)
+
+
+def _imports_in_json(document: object) -> Iterator[WrittenImport]:
+    block = mapping(document).get("import")
+    for one in map(mapping, block if isinstance(block, list) else [block]):
+        texts = [text for value in one.values() for text in (value, *mapping(value).values()) if isinstance(text, str)]
+        named = one.get("id") if "for_each" not in one else None
+        yield _written(str(one.get("to", "")), named if isinstance(named, str) else None, frozenset(texts))
+
+
+def _written(to: str, named: str | None, texts: frozenset[str]) -> WrittenImport:
+    is_plain = named is not None and not re.search(r"[$%]\{", named.replace("$${", "").replace("%%{", ""))
+    return WrittenImport(normal_address(to), hcl_meaning(named) if named is not None and is_plain else None, texts)
 
 
 def _in_hcl(content: str) -> set[str]:

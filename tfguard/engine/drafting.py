@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,27 +41,35 @@ class Drafting:
     query: Callable[..., Answer]
     show: Callable[[Path], Plan]
 
-    def draft(self, targets: Sequence[ImportTarget], references: Mapping[str, str], arguments: Sequence[str]) -> Draft:
+    def draft(
+        self,
+        targets: Sequence[ImportTarget],
+        references: Mapping[str, str],
+        arguments: Sequence[str],
+        folder: Path,
+        secrets: frozenset[str] = frozenset(),
+    ) -> Draft:
         """Configuration for these targets. `references` are expressions in the place of whole values; `arguments` are
-        the user's `-var` and `-var-file`. Nothing stays behind in the folder.
+        the user's `-var` and `-var-file`; `secrets` are values that no text may repeat. `folder` is private and
+        takes plans; nothing stays behind in the stack's own.
 
         Raises `InputError` when the folder cannot be written.
         """
-        with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
-            search = _Search()
-            found, failed = self._generated(targets, arguments, Path(folder) / "generated.tf", search)
-            if not found:
-                return Draft(troubles=tuple(failed))
-            schema = self._schema()
-            trial = _Trial(found, schema, references, {name: first_wishes(one, schema) for name, one in found.items()})
-            by_address = {target.address: replace(target, provider="") for target in targets}
-            for _ in range(_MOST_TRIES):
-                live = [by_address[address] for address in trial.live]
-                if not live or not self._tried(trial, live, arguments, Path(folder) / "plan", search):
-                    break
-            texts = self._formatted({name: trial.text(name) for name in found}, Path(folder) / "fmt")
-            variables = {name: tuple(trial.last[name].variables) for name in found if trial.last[name].variables}
-            return Draft(texts, (*failed, *trial.failed()), variables, trial.fills)
+        search = _Search()
+        found, failed = self._generated(targets, arguments, folder / "generated.tf", search)
+        if not found:
+            return Draft(troubles=tuple(failed))
+        schema = self._schema()
+        wishes = {name: first_wishes(one, schema) for name, one in found.items()}
+        trial = _Trial(found, schema, references, secrets, wishes)
+        by_address = {target.address: replace(target, provider="") for target in targets}
+        for _ in range(_MOST_TRIES):
+            live = [by_address[address] for address in trial.live]
+            if not live or not self._tried(trial, live, arguments, folder / "plan", search):
+                break
+        texts = self._formatted({name: trial.text(name) for name in found}, folder / "fmt")
+        variables = {name: tuple(trial.last[name].variables) for name in found if trial.last[name].variables}
+        return Draft(texts, (*failed, *trial.failed()), variables, trial.fills)
 
     def _generated(
         self, targets: Sequence[ImportTarget], arguments: Sequence[str], out: Path, search: _Search
@@ -184,6 +191,7 @@ class _Trial:
     found: Mapping[str, GeneratedResource]
     schema: Schema
     references: Mapping[str, str]
+    secrets: frozenset[str]
     wishes: dict[str, Wishes]
     last: dict[str, Written] = field(default_factory=dict)
     against: dict[str, str] = field(default_factory=dict)
@@ -198,7 +206,8 @@ class _Trial:
 
     def text(self, address: str) -> str:
         """The resource as the last wishes have it."""
-        self.last[address] = written(self.found[address], self.schema, self.wishes[address], self.references)
+        found, wishes = self.found[address], self.wishes[address]
+        self.last[address] = written(found, self.schema, wishes, self.references, self.secrets)
         return self.last[address].text
 
     def write(self, addresses: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from tfguard.engine.cautious import HARSH
 from tfguard.engine.documents import Json, mapping
 from tfguard.model.address import hcl_meaning
+from tfguard.model.secrets import carries, is_secret
 
 _RESOURCE = re.compile(r'resource "([\w-]+)" "([\w-]+)" \{')
 _ARGUMENT = re.compile(r"\s*([\w-]+)\s*=\s*(.*)", re.DOTALL)
@@ -20,6 +21,7 @@ _BLOCK = re.compile(r"\s*([\w-]+) \{")
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"(?!\s*=)', re.DOTALL)
 _SENSITIVE = re.compile(r"null\s*# sensitive")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_PLAIN_TYPES = ("string", "number", "bool")
 _NOTHING = frozenset(["null", "false", "0", '""', "[]", "{}"])
 # Every provider tag system repeats the tags under another name, which only the provider computes.
 _REPEATED = frozenset(["tags_all", "labels_all", "terraform_labels", "effective_labels"])
@@ -194,22 +196,33 @@ def written(
     schema: Schema,
     wishes: Wishes,
     references: Mapping[str, str],
+    secrets: frozenset[str] = frozenset(),
 ) -> Written:
     """The resource as it is to be kept: without what says nothing, with references in the place of ids and arns.
 
     `references` maps a value to the expression that gives it; only whole values are replaced. Tags stay as they are.
+    An argument whose value repeats one of the `secrets` becomes a variable, whatever it is.
     """
     lines: list[tuple[str, str]] = [(f'resource "{resource.type}" "{resource.name}" {{', "")]
     variables: dict[str, str] = {}
-    writer = _Writer(resource, schema, wishes, references, lines, variables)
+    writer = _Writer(resource, schema, wishes, references, secrets, lines, variables)
     writer.body(resource.body, 1)
     lines.append(("}", ""))
     for name, path in variables.items():
-        kind = schema.attribute(resource.type, path).get("type")
+        kind = _type_of(schema.attribute(resource.type, path).get("type"))
         lines += [("", path), (f'variable "{name}" {{', path)]
-        lines += [(f"  type      = {kind}", path)] if kind in ("string", "number", "bool") else []
+        lines += [(f"  type      = {kind}", path)] if kind else []
         lines += [("  sensitive = true", path), ("}", path)]
     return Written("".join(f"{line}\n" for line, _ in lines), tuple(path for _, path in lines), variables)
+
+
+def _type_of(kind: object) -> str:
+    """A schema's type as a variable declares it; of what is no plain value or a collection of such, that it is any."""
+    if isinstance(kind, list) and len(kind) == 2 and kind[1] in _PLAIN_TYPES:
+        return f"{kind[0]}({kind[1]})"
+    if kind in _PLAIN_TYPES:
+        return str(kind)
+    return "any" if kind else ""  # a value for it in the environment is read as an expression then
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +231,7 @@ class _Writer:
     schema: Schema
     wishes: Wishes
     references: Mapping[str, str]
+    secrets: frozenset[str]
     lines: list[tuple[str, str]]
     variables: dict[str, str]
 
@@ -250,13 +264,11 @@ class _Writer:
     def _value(self, item: Argument) -> str | None:
         """What to write for an argument; None for one that goes."""
         if item.path in self.wishes.variables:
-            name = _variable_name(self.resource.name, item.path)
-            self.variables[name] = item.path
-            return f"var.{name}"
+            return self._variable(item)
         if item.path in self.wishes.emptied:
             return '""'
         if item.path in self.wishes.schemed:
-            return f'"https://{item.value[1:]}'
+            return self._variable(item) if self._is_secret(item) else f'"https://{item.value[1:]}'
         if item.name in _REPEATED or _under(item.path, self.wishes.dropped) or item.value.startswith("null"):
             return None
         told = self.schema.attribute(self.resource.type, item.path)
@@ -265,7 +277,19 @@ class _Writer:
         computed = told.get("computed") is True and (told.get("deprecated") is True or item.path in ("id", "arn"))
         return None if computed or item.value in _NOTHING else self._referring(item)
 
+    def _variable(self, item: Argument) -> str:
+        name = _variable_name(self.resource.name, item.path)
+        self.variables[name] = item.path
+        return f"var.{name}"
+
+    def _is_secret(self, item: Argument) -> bool:
+        """Whether a value repeats a marked one, as a whole or inside, in a key too, and whatever HCL escapes in it."""
+        texts = (hcl_meaning(quoted[1:-1]) for quoted in _QUOTED.findall(item.value))
+        return carries(item.value, self.secrets) or any(is_secret(text, self.secrets) for text in texts)
+
     def _referring(self, item: Argument) -> str:
+        if self._is_secret(item):
+            return self._variable(item)
         if item.name == "tags":
             return item.value
         return _LITERAL.sub(lambda match: self.references.get(hcl_meaning(match[1]), match[0]), item.value)

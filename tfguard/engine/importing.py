@@ -9,11 +9,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tfguard.engine.configuration import written_imports
 from tfguard.engine.diagnostics import Diagnostic, Severity, diagnostic_of
 from tfguard.engine.documents import mapping
 from tfguard.engine.process import process_start_time
 from tfguard.errors import InputError
-from tfguard.model.address import import_block
+from tfguard.model.address import import_block, normal_address
+from tfguard.model.engine import EngineInfo
 from tfguard.model.event import EngineEvent, EventKind
 from tfguard.model.importing import ImportTarget, ImportTrouble
 from tfguard.ports import ImportProbe
@@ -45,6 +47,15 @@ def import_blocks(directory: Path, targets: Sequence[ImportTarget], draft: str =
         yield path
     finally:
         path.unlink(missing_ok=True)
+
+
+def unwritten(
+    directory: Path, targets: Sequence[ImportTarget], engine: EngineInfo | None = None
+) -> list[ImportTarget]:
+    """The targets without those whose block the configuration has: a person wrote it, or an adoption that was killed
+    left it there, and the engine takes no second one."""
+    written = {(one.address, one.import_id) for one in written_imports(directory, engine, without=FILE)}
+    return [target for target in targets if (normal_address(target.address), target.import_id) not in written]
 
 
 def _block(target: ImportTarget) -> str:

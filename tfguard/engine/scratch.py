@@ -383,6 +383,7 @@ class ScratchDeletion:
             errors=tuple(errors),
             blocked=any(blocks_deletion(f"{summary} {detail}") for summary, detail in told),
             interrupted=ended.exit.interrupted,
+            raw=tuple(told),
         )
 
     def _secrets(self) -> frozenset[str]:

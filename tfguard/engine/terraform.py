@@ -12,14 +12,23 @@ from tfguard.catalog.catalog import Catalog
 from tfguard.engine.answers import PipedAnswers, read_answer
 from tfguard.engine.arguments import variables_in
 from tfguard.engine.backend import StateLocation
-from tfguard.engine.configuration import declared_resources
+from tfguard.engine.configuration import declared_resources, written_imports
 from tfguard.engine.deposed import DeposedKeys
 from tfguard.engine.drafting import Drafting
 from tfguard.engine.encrypted import EncryptedStates
 from tfguard.engine.events import StreamReader, parse_line
 from tfguard.engine.features import has_json_into
 from tfguard.engine.human import error_text, question
-from tfguard.engine.importing import block_lines, discard_leftover, errors_in, import_blocks, read_probe, troubles
+from tfguard.engine.importing import (
+    FILE,
+    block_lines,
+    discard_leftover,
+    errors_in,
+    import_blocks,
+    read_probe,
+    troubles,
+    unwritten,
+)
 from tfguard.engine.interrupts import SignalGate
 from tfguard.engine.locate import InstalledEngine
 from tfguard.engine.locks import local_lock, met_lock
@@ -47,7 +56,7 @@ from tfguard.errors import EncryptedStateError, InputError
 from tfguard.model.address import module_path, without_instance_key
 from tfguard.model.engine import EngineInfo
 from tfguard.model.event import EngineEvent, EventKind
-from tfguard.model.importing import Draft, ImportTarget, ImportTrouble
+from tfguard.model.importing import Draft, ImportTarget, ImportTrouble, WrittenImport
 from tfguard.model.lock import StateLock
 from tfguard.model.operation import ErroredState, StreamHealth
 from tfguard.model.plan import Plan
@@ -348,7 +357,8 @@ class TerraformEngine:
         """Ask the engine whether an object exists, by planning an import block for it."""
         plan = ("plan", "-json", "-input=false", "-lock=false", "-refresh=false", f"-target={address}", *arguments)
         try:
-            with import_blocks(self.directory, [ImportTarget(address, import_id)]):
+            targets = unwritten(self.directory, [ImportTarget(address, import_id)], self.info)
+            with import_blocks(self.directory, targets):
                 answer = self._query(*plan)
         except InputError as error:
             return ImportProbe(None, error.what)
@@ -363,7 +373,8 @@ class TerraformEngine:
     ) -> tuple[ImportTrouble, ...]:
         """Plan into `plan_file` what imports these targets, without showing it and without a lock."""
         words = ("-json", "-input=false", "-lock=false", *arguments, f"-out={plan_file}")
-        blocks = [replace(target, provider="") for target in targets]  # the draft says it by now
+        # The draft says the provider by now.
+        blocks = unwritten(self.directory, [replace(target, provider="") for target in targets], self.info)
         with import_blocks(self.directory, blocks, draft):
             answer = self._query("plan", *words)
         if answer.exit_code == 0:
@@ -372,15 +383,27 @@ class TerraformEngine:
         told = troubles(errors, [target.address for target in targets], block_lines(blocks))
         return told or (ImportTrouble(None, answer.reason, general=True),)
 
-    def draft(self, targets: Sequence[ImportTarget], references: Mapping[str, str], arguments: Sequence[str]) -> Draft:
+    def draft(
+        self,
+        targets: Sequence[ImportTarget],
+        references: Mapping[str, str],
+        arguments: Sequence[str],
+        secrets: frozenset[str],
+        folder: Path,
+    ) -> Draft:
         """Configuration for targets whose addresses have none."""
-        return Drafting(self.directory, self._query, self.show_plan).draft(targets, references, arguments)
+        drafting = Drafting(self.directory, self._query, self.show_plan)
+        return drafting.draft(targets, references, arguments, folder, secrets)
 
     def declares(self, address: str) -> bool:
         """Whether the configuration has the resource of an address; of one in a module only the plan can tell."""
         if module_path(address):
             return True
         return without_instance_key(address) in declared_resources(self.directory, self.info)
+
+    def written_imports(self) -> tuple[WrittenImport, ...]:
+        """The import blocks that the configuration has, but for those of an import that is under way."""
+        return written_imports(self.directory, self.info, without=FILE)
 
     def prepare_deletion(self, target: DeletionTarget, directory: Path, user_agent: str) -> Deletion:
         """Import an object into a private folder of its own, which changes nothing, and tell what the engine read."""

@@ -2,47 +2,33 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 from tfguard.errors import ExitCode, InputError, UsageError
-from tfguard.flows.adopt_plan import Candidate, Planned, Planner, Refusals
+from tfguard.flows.adopt_choice import Choice, Placed
+from tfguard.flows.adopt_plan import Candidate, Planned, Planner
 from tfguard.flows.context import StackContext
-from tfguard.flows.drafted_file import DEFAULT, drafted_file, keep_draft
+from tfguard.flows.drafted_file import DEFAULT, clear_marked, drafted_file, keep_draft, marked_block
 from tfguard.flows.guard import GuardedRun, GuardOptions, Prepared, apply_prepared
-from tfguard.flows.history import findings
-from tfguard.flows.known_states import is_this_object, known_states, refuse_if_held, refuse_if_known
 from tfguard.flows.restore import Restorer, not_restored
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.settle import settle_those_that_saw
-from tfguard.flows.stray_findings import findings_with, refuse_tainted
 from tfguard.flows.stray_look import ProviderOf, end_of
 from tfguard.flows.upkeep import Upkeep, holding
 from tfguard.model.address import import_block, without_instance_key
 from tfguard.model.disposition import Disposition, DispositionKind
-from tfguard.model.finding import Finding, Verdict
+from tfguard.model.finding import Finding
 from tfguard.model.ids import new_operation_id
 from tfguard.model.importing import Draft, ImportTarget
 from tfguard.model.inventory import CloudObject
 from tfguard.model.plan import Plan, ProviderConfig
 from tfguard.model.request import ChangeRequest
-from tfguard.model.secrets import WITHHELD_WORD, is_withheld
-from tfguard.model.state import StateSnapshot
-from tfguard.reconcile.adoption import derived_address, references_to, updates
-
-Placed = tuple[str, Finding]
-"""An address, and the finding that is to go there."""
+from tfguard.model.secrets import WITHHELD_WORD, Withholding
+from tfguard.reconcile.adoption import references_to, updates
 
 _NO_CHANGE = "; nothing was changed"
-_NOT_HERE = {
-    Verdict.MANAGED: "is managed already",
-    Verdict.FOREIGN: "belongs to another account",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +36,9 @@ class AdoptOptions:
     """How to adopt. `address` chooses where several fit, or where nothing does; `arguments` are the engine's `-var`,
     `-var-file` and `-state`.
 
-    `applying` is what of them the apply of a plan file needs too. `allow_update` approves that an object is brought in
-    line with the configuration, where nobody is asked. `out` is the file for drafted configuration; with `keep` a draft
-    that cannot be planned is left beside it.
+    `applying` is what of them the apply of a plan file needs too, `var_files` are the files that they name.
+    `allow_update` approves that an object is brought in line with the configuration, where nobody is asked. `out` is
+    the file for drafted configuration; with `keep` a draft that cannot be planned is left beside it.
     """
 
     address: str | None = None
@@ -63,6 +49,7 @@ class AdoptOptions:
     allow_update: bool = False
     out: str = DEFAULT
     keep: bool = False
+    var_files: tuple[str, ...] = ()
 
 
 def adopt(
@@ -100,23 +87,22 @@ def blocks_for(
     Changes and records nothing. What cannot be adopted is said and left out; the exit code is 1 then. Raises as `adopt`
     does.
     """
-    with tempfile.TemporaryDirectory(prefix="tfguard-") as scratch:
-        adoption = _Adoption(context, ids, replace(options, allow_update=True), Path(scratch), known, elsewhere)
-        planned = adoption.planned(Path(scratch) / "plan")
+    with context.scratch() as scratch:
+        adoption = _Adoption(context, ids, replace(options, allow_update=True), scratch, known, elsewhere)
+        planned = adoption.planned(scratch / "plan")
         adoption.tell_refused()
     if planned is None:
         return "", ExitCode.ERROR
     changed = updates(planned.plan)
-    parts = [_reviewable(one, changed.get(one.address, ())) for one in planned.candidates]
+    parts = [_reviewable(one, changed.get(one.address, ()), planned.hidden) for one in planned.candidates]
     return "\n".join(parts), ExitCode.ERROR if adoption.refused else ExitCode.DONE
 
 
-def _reviewable(candidate: Candidate, differs: Sequence[str]) -> str:
+def _reviewable(candidate: Candidate, differs: Sequence[str], hidden: Withholding) -> str:
     found = candidate.finding.object
     where = " ".join(filter(None, (found.cloud, found.account, found.region))) if found else ""
-    notes = [
-        f"# {candidate.finding.id}: {found.type if found else ''} {found.name or found.id if found else ''} ({where})"
-    ]
+    called = hidden.text(found.name or found.id, "") if found else ""
+    notes = [f"# {candidate.finding.id}: {found.type if found else ''} {called} ({where})"]
     if differs:
         notes.append(f"# The apply will update it in place: {', '.join(differs)}")
     lines = "".join(f"{' '.join(note.split())}\n" for note in notes)
@@ -137,25 +123,28 @@ class _Adoption:
     ) -> None:
         self._context, self._options, self._folder = context, options, folder
         self._restorer = Restorer(context, options.arguments, elsewhere)
-        self._adopted: set[str] = set()
-        self._ids = tuple(dict.fromkeys(ids))
-        self._known = {finding.id: finding for finding in known}
-        self._file = drafted_file(Path(context.stack.directory), options.out)
-        self.refused: Refusals = {}
+        self._choice = Choice(context, ids, known, options.address)
+        # Those that the state has now, or of which nobody knows whether it has them.
+        self._maybe_adopted: set[str] = set()
+        self._directory = Path(context.stack.directory)
+        self._file = drafted_file(self._directory, options.out)
+        self.refused = self._choice.refused
 
     def run(self, argv: Sequence[str], operation_id: str, upkeep: Upkeep) -> GuardedRun:
         """Adopt, and say what became of each."""
         context = self._context
-        chosen = self._chosen()
-        if chosen and self._held_already(chosen):
+        chosen = self._choice.chosen()
+        if chosen and self._choice.held_already(chosen):
             context.console.say("the state has it already at that address; nothing is left to adopt")
-            settle_those_that_saw(self._context, {finding.id for _, finding in chosen}, self._options.arguments)
+            ids = {finding.id for _, finding in chosen}
+            self._clear_marked(ids)
+            settle_those_that_saw(self._context, ids, self._options.arguments)
             self.tell_refused()
             return GuardedRun(self._exit_code)
         directory = open_run_folder(self._folder, operation_id, context.host, context.records.head().open_operations)
         try:
             planned = self._plan_of(self._restored(chosen), directory / "plan")
-            if planned is None or not self._approved(planned):
+            if planned is None or not self._approved(planned) or not self._still_stray(planned):
                 self.tell_refused()
                 return GuardedRun(ExitCode.ERROR)
             ready = self._prepared(planned, operation_id, directory)
@@ -168,136 +157,35 @@ class _Adoption:
 
     def planned(self, plan_file: Path) -> Planned | None:
         """The plan alone; what would have to be restored first is left out."""
-        chosen = self._chosen()
+        chosen = self._choice.chosen()
         for _, finding in chosen:
             if waiting := self._restorer.waiting(finding):
                 self.refused[finding.id] = UsageError(
                     f"{finding.id} is deleted, and {end_of(waiting)}: no plan can import it before it is restored",
                     f"`tfguard orphans import {finding.id}` restores it first, after a question",
                 )
-        return self._plan_of(self._left(chosen), plan_file)
+            elif finding.object and Withholding(self._choice.state.secrets).tells(finding.object.import_id):
+                self.refused[finding.id] = _no_text_for(finding)
+            elif finding.object and (written := self._choice.written(finding.object)):
+                self.refused[finding.id] = UsageError(
+                    f"the configuration has an import block for {finding.id} already, to {written.address}",
+                    f"`tfguard orphans import {finding.id}` uses it, and so does an apply",
+                )
+        return self._plan_of(self._choice.left(chosen), plan_file)
 
     def tell_refused(self) -> None:
         """Say of each finding that is not adopted why. Where only one was asked for, raise that."""
         for finding_id in self.refused.keys() & self._restorer.restored.keys():
             error = self.refused[finding_id]  # the restoration was a change
             self.refused[finding_id] = InputError(error.what, error.advice.removesuffix(_NO_CHANGE))
-        if len(self._ids) == 1 and (alone := self.refused.get(self._ids[0])):
+        if len(self._choice.ids) == 1 and (alone := self.refused.get(self._choice.ids[0])):
             raise alone
         for finding_id, error in self.refused.items():
             self._context.console.warn(f"{finding_id} was not adopted: {error.what}; {error.advice}")
 
-    @cached_property
-    def _state(self) -> StateSnapshot:
-        return self._context.state_before()
-
     @property
     def _exit_code(self) -> ExitCode:
         return ExitCode.ERROR if self.refused else ExitCode.DONE
-
-    # --- which findings, and where to ---
-
-    def _chosen(self) -> list[Placed]:
-        """The findings with their addresses; those of which it is clear that they cannot be adopted are refused."""
-        chosen: list[Placed] = []
-        for finding_id in self._ids:
-            with self._refusing(finding_id):
-                chosen.append(self._place(finding_id, [address for address, _ in chosen]))
-        several = Counter(address for address, _ in chosen)
-        for address, finding in chosen:
-            if several[address] > 1:
-                self.refused[finding.id] = UsageError(
-                    f"two of these findings belong to one address, {address}",
-                    "adopt one of them; the other stays a finding",
-                )
-        chosen = self._left(chosen)
-        if chosen and not self._held_already(chosen):
-            self._refuse_held(chosen)
-        return self._left(chosen)
-
-    def _left(self, chosen: Sequence[Placed]) -> list[Placed]:
-        return [(address, finding) for address, finding in chosen if finding.id not in self.refused]
-
-    @contextmanager
-    def _refusing(self, finding_id: str) -> Iterator[None]:
-        try:
-            yield
-        except (UsageError, InputError) as error:
-            self.refused[finding_id] = error
-
-    def _place(self, finding_id: str, taken: Collection[str]) -> Placed:
-        finding = self._known.get(finding_id)
-        decided = [item for item in self._context.records.dispositions() if item.finding_id == finding_id]
-        decision = finding.disposition if finding else next(reversed(decided), None)
-        if decision and not (finding and finding.verdict is Verdict.SOFT_DELETED):
-            raise UsageError(
-                f"{finding_id} was settled: {decision.kind.value} by {decision.actor} at {decision.at:%Y-%m-%d %H:%M}Z",
-                "see `tfguard orphans list`",
-            )
-        (finding,) = findings_with([finding_id], self._known.values())
-        refuse_tainted([finding])
-        if finding.object is None:
-            raise UsageError(
-                f"{finding_id} is {finding.verdict.value}: there is no object that could be adopted",
-                f"see `tfguard orphans show {finding_id}`",
-            )
-        if why := _NOT_HERE.get(finding.verdict):
-            raise UsageError(f"{finding_id} {why}", f"see `tfguard orphans show {finding_id}`")
-        kind = self._context.around.catalog.get(finding.object.type)
-        if kind is not None and not kind.importable:
-            raise UsageError(
-                f"{finding_id} is an {kind.type}, which no engine can import",
-                "keep it with `tfguard orphans retain`, or delete it with `tfguard orphans destroy`",
-            )
-        where = self._options.address or finding.address
-        if where is None and finding.addresses:
-            raise UsageError(
-                f"{finding_id} fits {len(finding.addresses)} addresses: {', '.join(finding.addresses)}",
-                "say which one with --address ADDRESS",
-            )
-        if where is None:
-            return self._new_address(finding.object, taken), finding
-        if is_withheld(where):
-            raise UsageError(
-                f"{finding_id} belongs to {where}, of which a key is withheld since it is marked sensitive",
-                "say the whole address with --address ADDRESS",
-            )
-        if self._options.address is None and finding.operation_id not in (None, *self._own_operations):
-            raise UsageError(
-                f"{finding_id} belongs to {where} of another stack: operation {finding.operation_id} is not on record "
-                "here",
-                "import it there, or say with --to ADDRESS where it is to go here",
-            )
-        return where, finding
-
-    @cached_property
-    def _own_operations(self) -> frozenset[str | None]:
-        """Those that findings can come from: of the record's own, and not of a scan that knew other stacks'."""
-        records = self._context.records
-        told = {finding.operation_id for finding in findings(records)[0]}
-        return frozenset({*told, *records.operation_ids()})
-
-    def _new_address(self, found: CloudObject, taken: Collection[str]) -> str:
-        unfit = {*taken, *self._state.addresses}
-        while self._context.engine.declares(address := derived_address(found, unfit)):
-            unfit.add(address)
-        return address
-
-    def _held_already(self, chosen: Sequence[Placed]) -> bool:
-        held = [(self._state.at(address), finding.object) for address, finding in chosen]
-        return all(instance and known and is_this_object(instance, known) for instance, known in held)
-
-    def _refuse_held(self, chosen: Sequence[Placed]) -> None:
-        """Refuse what would be a second object for its address, and what any known state has already (case B59)."""
-        for address, finding in chosen:
-            with self._refusing(finding.id):
-                refuse_if_held(self._state, address, finding)
-        for where, state in known_states(self._context, self._state):
-            held = {instance.type for instance in state.instances}
-            for _, finding in self._left(chosen):
-                if finding.object and finding.object.type in held:
-                    with self._refusing(finding.id):
-                        refuse_if_known(state, where, finding)
 
     # --- what is deleted, and comes back first ---
 
@@ -307,11 +195,11 @@ class _Adoption:
         for address, finding in chosen:
             if (waiting := self._restorer.waiting(finding)) is None:
                 continue
-            with self._refusing(finding.id):
+            with self._choice.refusing(finding.id):
                 if not self._approved_to_restore(finding, waiting, address):
                     raise not_restored(finding, waiting)
-                self._restorer.restore(finding, waiting, address)
-        return self._left(chosen)
+                self._restorer.restore(finding, waiting)
+        return self._choice.left(chosen)
 
     def _approved_to_restore(self, finding: Finding, waiting: CloudObject, address: str) -> bool:
         console = self._context.console
@@ -322,7 +210,7 @@ class _Adoption:
 
     def _tell_restored(self) -> None:
         for finding_id, calls in self._restorer.restored.items():
-            if finding_id not in self._adopted:
+            if finding_id not in self._maybe_adopted:
                 self._context.console.warn(
                     f"{finding_id} was restored ({', '.join(calls)}) and NOT imported: it exists again, costs what it "
                     "costs, and is a finding; import, retain or destroy it"
@@ -333,11 +221,14 @@ class _Adoption:
     def _plan_of(self, chosen: Sequence[Placed], plan_file: Path) -> Planned | None:
         if not chosen:
             return None
-        self._options = _with_var_files(self._context, chosen, self._options)
+        if not self._options.var_files:
+            files = self._choice.var_files(chosen)
+            arguments = (*(f"-var-file={name}" for name in files), *self._options.arguments)
+            self._options = replace(self._options, arguments=arguments, var_files=files)
         candidates = self._drafted([Candidate(finding, self._target(address, finding)) for address, finding in chosen])
         planner = Planner(
             self._context,
-            self._state,
+            self._choice.state,
             self._folder,
             plan_file,
             self._options.arguments,
@@ -349,23 +240,31 @@ class _Adoption:
 
     def _target(self, address: str, finding: Finding) -> ImportTarget:
         import_id = finding.object.import_id if finding.object else ""
+        # A block that the configuration has may name it in another way, and the engine takes no second one.
+        written = self._choice.written(finding.object) if finding.object else None
+        if written and written.import_id and written.address == address:
+            import_id = written.import_id
         return ImportTarget(address, import_id, drafted=not self._context.engine.declares(address))
 
     def _drafted(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """The candidates with configuration for those that have none; those for which none can be had are refused."""
+        secrets = self._choice.state.secrets
         for one in candidates:
             if one.target.drafted and without_instance_key(one.address) != one.address:
                 self.refused[one.finding.id] = UsageError(
                     f"the configuration has no {one.address}, and none can be drafted for an address with a key",
                     "say with --to ADDRESS where it is to go",
                 )
+            elif one.target.drafted and Withholding(secrets).tells(one.target.import_id):
+                self.refused[one.finding.id] = _no_text_for(one.finding)
         candidates = [one for one in candidates if one.finding.id not in self.refused]
         bare = [one for one in candidates if one.target.drafted]
         if not bare:
             return candidates
         through = self._providers(bare)
         targets = [replace(one.target, provider=through[one.address]) for one in bare]
-        draft = self._context.engine.draft(targets, self._references(), self._options.arguments)
+        with self._context.scratch() as scratch:
+            draft = self._context.engine.draft(targets, self._references(), self._options.arguments, secrets, scratch)
         self._refuse_undrafted(bare, draft)
         return [
             replace(
@@ -390,7 +289,7 @@ class _Adoption:
         catalog = self._context.around.catalog
         named = [
             (held.address, {name: value for name, value in held.identity.items() if name in kind.keys})
-            for held in self._state.instances
+            for held in self._choice.state.instances
             if held.deposed is None and (kind := catalog.get(held.type))
         ]
         return references_to(named)
@@ -403,7 +302,7 @@ class _Adoption:
             what = f"no configuration can be drafted for {one.address}: {'; '.join(dict.fromkeys(said))}"
             advice = "write the resource yourself, then run the command again; nothing was changed"
             if self._options.keep and one.address in draft.texts:
-                kept = keep_draft(self._file, draft.texts[one.address], what)
+                kept = keep_draft(self._file, draft.texts[one.address])
                 advice = f"mend {kept.name}, move it into a file that ends with .tf, then run the command again"
             elif one.address in draft.texts:
                 advice = "look at the draft with --keep, or write the resource yourself; nothing was changed"
@@ -413,7 +312,8 @@ class _Adoption:
         context = self._context
         request = _request(self._options, [one.address for one in planned.candidates], directory / "plan")
         accepted = context.records.head().open_operations
-        return Prepared(operation_id, request, planned.plan, directory / "plan", directory, self._state, accepted)
+        before, plan_file = self._choice.state, directory / "plan"
+        return Prepared(operation_id, request, planned.plan, plan_file, directory, before, accepted)
 
     def _approved(self, planned: Planned) -> bool:
         console, changed = self._context.console, updates(planned.plan)
@@ -431,44 +331,99 @@ class _Adoption:
         console.say("nothing was adopted; without a terminal, --yes approves")
         return False
 
+    def _still_stray(self, planned: Planned) -> bool:
+        """Whether no known state has got any of them since the question was asked; a person may have taken long.
+
+        The plan holds them all, so that none is adopted where one must not be.
+        """
+        placed = [(one.address, one.finding) for one in planned.candidates]
+        self._choice.refuse_held(placed, self._context.state_before())
+        left = self._choice.left(placed)
+        if len(left) == len(placed):
+            return True
+        for _, finding in left:
+            self.refused[finding.id] = InputError(
+                "the plan would adopt another one too, which must not be any more, so it was not applied",
+                f"run the command again{_NO_CHANGE}",
+            )
+        return False
+
     # --- the apply, and what it leaves ---
 
     def _applied(self, planned: Planned, ready: Prepared, argv: Sequence[str], upkeep: Upkeep) -> GuardedRun:
         context = self._context
         guard = GuardOptions(adopts=tuple(one.finding.id for one in planned.candidates))
         drafted = [one for one in planned.candidates if one.text]
-        adopted: list[Candidate] = []
         if drafted:
-            # Before the apply: what is in the state and in no configuration would be deleted by the next one.
-            self._file.add(_joined(drafted))
+            # Before the apply: what is in the state and in no configuration would be deleted by the next one. And with
+            # the blocks: what is in the configuration and not in the state would be made a second time.
+            blocks = (marked_block(one.finding.id, one.address, one.target.import_id) for one in drafted)
+            self._file.put("\n".join((*blocks, *(one.text for one in drafted))))
+        run = None
         try:
             run = apply_prepared(context, ready, argv, guard, upkeep)
-            if run.operation is not None:
-                adopted = self._close(planned, run)
         finally:
-            left = [one for one in drafted if one in adopted]
-            if drafted and not left:
-                self._file.undo()
-            elif left != drafted:
-                self._file.add(_joined(left))
+            if run is None or run.operation is None:
+                self._leave(drafted, ())
+        if run.operation is None:
+            return run
+        adopted = self._in_state(planned.candidates)
+        if adopted is None:
+            self._keep_all(planned, drafted)
+            return run
+        self._maybe_adopted = {one.finding.id for one in adopted}
+        self._leave(drafted, adopted)
+        self._clear_marked(self._maybe_adopted)
         if len(planned.candidates) + len(self.refused) > 1:
             for one in adopted:
                 context.console.say(f"{one.finding.id} was adopted: {planned.hidden.address(one.address)}")
         for one in planned.candidates:
-            if run.operation is not None and one not in adopted:
+            if one not in adopted:
                 why = InputError("the apply did not bring it into the state", "see `tfguard status`")
                 self.refused[one.finding.id] = why
+        self._decide(adopted, planned.hidden, run)
         return run
 
-    def _close(self, planned: Planned, run: GuardedRun) -> list[Candidate]:
-        """Put the decisions into the ledger and settle the operations that the findings came from; what is in state."""
-        context, hidden = self._context, planned.hidden
-        actor = context.host.actor()
+    def _in_state(self, candidates: Sequence[Candidate]) -> list[Candidate] | None:
+        """Those of them that the state has; None where it cannot be read, so that nobody knows."""
         try:
-            after = context.read_state(None)
-        except InputError:
-            return []  # that has been said, and the operation stays open
-        adopted = [one for one in planned.candidates if after.at(one.address) is not None]
+            after = self._context.read_state(None)
+        except InputError as error:
+            self._context.console.warn(f"{error.what}: whether the objects were adopted is not known")
+            return None
+        return [one for one in candidates if after.at(one.address) is not None]
+
+    def _keep_all(self, planned: Planned, drafted: Sequence[Candidate]) -> None:
+        """Leave everything as it may be needed: what is in the state must not lose its configuration."""
+        self._maybe_adopted = {one.finding.id for one in planned.candidates}
+        again = "run `tfguard recover`, then this again"
+        if drafted:
+            again += f"; {self._file.path.name} keeps the configuration, with import blocks that are harmless"
+        for one in planned.candidates:
+            self.refused[one.finding.id] = InputError("whether the state has it is not known", again)
+
+    def _leave(self, drafted: Sequence[Candidate], adopted: Collection[Candidate]) -> None:
+        """Have the file keep the configuration of what was adopted, and no import block."""
+        if not drafted:
+            return
+        told = "look at it: the configuration of what was adopted has to stay, and its import blocks may go"
+        try:
+            if not self._file.put("\n".join(one.text for one in drafted if one in adopted)):
+                self._context.console.warn(f"somebody changed what was written to {self._file.path} meanwhile; {told}")
+        except InputError as error:
+            self._context.console.warn(f"{error.what}; {told}")
+
+    def _clear_marked(self, finding_ids: Collection[str]) -> None:
+        """Take away what an earlier adoption of these findings left that was killed."""
+        try:
+            clear_marked(self._directory, finding_ids)
+        except OSError as error:
+            self._context.console.warn(f"import blocks stay in {self._directory}, where they do no harm: {error}")
+
+    def _decide(self, adopted: Sequence[Candidate], hidden: Withholding, run: GuardedRun) -> None:
+        """Put the decisions into the ledger, and settle the operations that the findings came from."""
+        context = self._context
+        actor = context.host.actor()
         context.records.decide(
             [
                 Disposition(
@@ -479,18 +434,24 @@ class _Adoption:
                     reason=hidden.text(self._options.reason, WITHHELD_WORD) or "adopted into the state",
                     operation_id=run.operation.id if run.operation else "",
                     address=hidden.address(one.address),
-                    import_id=one.finding.object.import_id if one.finding.object else None,
+                    import_id=_recorded_id(one.finding, hidden),
                 )
                 for one in adopted
             ]
         )
-        self._adopted = {one.finding.id for one in adopted}
-        settle_those_that_saw(self._context, self._adopted, self._options.arguments)
-        return adopted
+        settle_those_that_saw(context, {one.finding.id for one in adopted}, self._options.arguments)
 
 
-def _joined(drafted: Sequence[Candidate]) -> str:
-    return "\n".join(one.text for one in drafted)
+def _recorded_id(finding: Finding, hidden: Withholding) -> str | None:
+    found = finding.object
+    return found.import_id if found and not hidden.tells(found.import_id) else None
+
+
+def _no_text_for(finding: Finding) -> InputError:
+    return InputError(
+        f"the id of {finding.id} repeats a value that is marked as sensitive, and would be written in clear",
+        f"write the resource yourself, then run `tfguard orphans import {finding.id}`{_NO_CHANGE}",
+    )
 
 
 def fitting_provider(finding: Finding, known: Mapping[str, ProviderConfig]) -> str:
@@ -511,19 +472,6 @@ def fitting_provider(finding: Finding, known: Mapping[str, ProviderConfig]) -> s
     return best if "." in best else ""
 
 
-def _with_var_files(
-    context: StackContext, chosen: Sequence[tuple[str, Finding]], options: AdoptOptions
-) -> AdoptOptions:
-    """The options with the -var-file of the runs that the findings come from, where the user names none."""
-    if any(argument.lstrip("-").startswith("var-file") for argument in options.arguments):
-        return options
-    ids = {finding.operation_id for _, finding in chosen if finding.operation_id}
-    files = {
-        name: None for operation_id in sorted(ids) for name in context.records.operation(operation_id).intent.var_files
-    }
-    return replace(options, arguments=(*(f"-var-file={name}" for name in files), *options.arguments))
-
-
 def _request(options: AdoptOptions, addresses: Sequence[str], plan_file: Path) -> ChangeRequest:
     targets = tuple(f"-target={address}" for address in addresses)
     return ChangeRequest(
@@ -540,7 +488,7 @@ def _request(options: AdoptOptions, addresses: Sequence[str], plan_file: Path) -
         compact_warnings=True,
         locking=True,
         targets=tuple(addresses),
-        var_files=(),
+        var_files=options.var_files,
         variables=options.arguments,
         state_path=None,
         state_out=None,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +15,12 @@ from tfguard.errors import (
     InputError,
     NoStateError,
     OperationAliveError,
+    RecordError,
 )
 from tfguard.flows.looking import Surroundings
 from tfguard.flows.records import Records
+from tfguard.flows.run_folder import discard_run_folder, open_run_folder
+from tfguard.model.ids import new_operation_id
 from tfguard.model.operation import Operation, Stack
 from tfguard.model.plan import Plan
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
@@ -31,7 +35,7 @@ class StackContext:
     """A stack, its engine, its record, and what is around them.
 
     `known_places` gives all that is named of other stacks' states, remote ones too, for what has to look into each;
-    `known_files` those of them that are on this machine, which cost nothing.
+    `known_files` those of them that are on this machine, which cost nothing. `runs` takes the private folders of runs.
     """
 
     stack: Stack
@@ -43,6 +47,7 @@ class StackContext:
     credentials: Credentials | None = None
     known_places: Callable[[], Sequence[StateSource]] = tuple
     actions: CloudActions | None = None
+    runs: Path | None = None
 
     @property
     def clock(self) -> Clock:
@@ -90,10 +95,31 @@ class StackContext:
                 return EMPTY_STATE
             raise
 
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A private folder for as long as this is open: of a killed tfguard the next run of the stack removes it.
+
+        It may hold plans and states, with secrets in them. Only where none can be made beside the stack it is one of
+        the system's temporary ones.
+        """
+        name = new_operation_id(self.clock.now())
+        try:
+            folder = self.runs and open_run_folder(self.runs, name, self.host, self.records.head().open_operations)
+        except (InputError, RecordError):
+            folder = None
+        if folder is None:
+            with tempfile.TemporaryDirectory(prefix="tfguard-") as temporary:
+                yield Path(temporary)
+            return
+        try:
+            yield folder
+        finally:
+            discard_run_folder(folder, name)
+
     def plan_now(self, arguments: Sequence[str] = ()) -> Plan | str:
         """What a plan says now, made without showing it, a lock or a refresh; else why there is none."""
-        with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
-            plan_file = Path(folder) / "plan"
+        with self.scratch() as folder:
+            plan_file = folder / "plan"
             failed = self.engine.quiet_plan(("-refresh=false", *arguments), plan_file)
             return self.engine.show_plan(plan_file) if failed is None else failed
 

@@ -11,8 +11,8 @@ from tfguard.flows.context import StackContext
 from tfguard.flows.history import findings
 from tfguard.flows.records import Records
 from tfguard.flows.run_folder import sweep_run_folders
-from tfguard.flows.stray_findings import decided_object_of
-from tfguard.flows.stray_look import NOBODY_TO_ASK, ProviderOf, Waits, object_now, provider_of
+from tfguard.flows.stray_findings import OwnOperations, decided_object_of
+from tfguard.flows.stray_look import NOBODY_TO_ASK, ProviderOf, Waits, provider_of, surely_now
 from tfguard.flows.upkeep import holding
 from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind, latest
 from tfguard.model.evidence import Confidence
@@ -61,9 +61,9 @@ def look_after_deletions(
         return ()
     with holding(context, new_operation_id(context.clock.now()), None):
         sweep_run_folders(folder, context.host, context.records.head().open_operations)
-        known = _known(context.records)
+        known, own = _known(context.records), OwnOperations(context.records)
         return tuple(
-            _looked_after(context, entry, known.get(entry.finding_id), arguments, elsewhere)
+            _looked_after(context, own, entry, known.get(entry.finding_id), arguments, elsewhere)
             for entry in _unverified(context.records)
             if not context.clock.interrupted
         )
@@ -77,17 +77,22 @@ def _known(records: Records) -> dict[str, Finding]:
 
 
 def _looked_after(
-    context: StackContext, entry: Disposition, finding: Finding | None, arguments: Sequence[str], elsewhere: ProviderOf
+    context: StackContext,
+    own: OwnOperations,
+    entry: Disposition,
+    finding: Finding | None,
+    arguments: Sequence[str],
+    elsewhere: ProviderOf,
 ) -> LookedAfter:
     found = finding.object if finding and finding.object else decided_object_of(entry)
     if found is None:
         return LookedAfter(entry, False, "the ledger does not tell which object it is")
     operation = entry.operation_id or None
     finding = finding or Finding(
-        entry.finding_id, Verdict.UNKNOWN, Confidence.POSSIBLE, entry.address, operation, found
+        entry.finding_id, Verdict.UNKNOWN, Confidence.POSSIBLE, entry.address, operation, found, first_seen=entry.at
     )
-    provider = provider_of(context, finding, found, arguments, elsewhere)
-    now = object_now(context.around, found, provider) if provider else NOBODY_TO_ASK
+    provider = provider_of(context, own, finding, found, arguments, elsewhere)
+    now = surely_now(context, own, finding, found, provider) if provider else NOBODY_TO_ASK
     if now is None or isinstance(now, Waits):
         reason, until = (f"{_VERIFIED}: {now.what}", now.found.gone_after) if now else (_VERIFIED, None)
         actor = context.host.actor().signature

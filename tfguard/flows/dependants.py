@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
 from tfguard.catalog.types import ResourceType
@@ -12,6 +11,7 @@ from tfguard.errors import TfguardError
 from tfguard.flows.context import StackContext
 from tfguard.flows.known_states import known_states
 from tfguard.flows.looking import Looking
+from tfguard.flows.parallel import as_they_come
 from tfguard.flows.providers import provider_for
 from tfguard.model.finding import Verdict
 from tfguard.model.inventory import CloudObject, Gap, Listing
@@ -27,7 +27,10 @@ from tfguard.reconcile.verdicts import Makers
 
 _SHOWN = 12
 _MOST_DETAILS = 100
-_LISTENS_EVERY = 0.1
+
+
+class _TookTooLongError(Exception):
+    """The time is over, or the user has had enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +136,16 @@ class Dependants:
 
     def _take_other_states(self, index: StateIndex, end: float) -> str:
         """Take in the other stacks' states, also those that are not on this machine; why that was not possible."""
-        pool = ThreadPoolExecutor(1, "tfguard-states")
-        reading = pool.submit(lambda: list(known_states(self._context, self._before)))
-        while not reading.done() and not self._context.clock.interrupted and time.monotonic() < end:
-            wait([reading], _LISTENS_EVERY)
-        pool.shutdown(wait=False, cancel_futures=True)
-        if not reading.done():
-            return "the other stacks' states: reading them took too long"
+
+        def go_on() -> None:
+            if self._context.clock.interrupted or time.monotonic() >= end:
+                raise _TookTooLongError
+
         try:
-            for where, state in reading.result():
+            for where, state in as_they_come(known_states(self._context, self._before), go_on):
                 index.add(where, "", state)
+        except _TookTooLongError:
+            return "the other stacks' states: reading them took too long"
         except TfguardError as error:
             return f"the other stacks' states: {error.what}"
         return ""

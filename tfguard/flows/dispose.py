@@ -5,13 +5,17 @@ Each stage is in the ledger before the next begins, so that whoever comes after 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.permissions import api_name
-from tfguard.errors import InterruptedRunError, TfguardError, UsageError
+from tfguard.errors import InterruptedRunError, RecordError, TfguardError, UsageError
 from tfguard.flows.blockers import Patience, hanging_on, ids_of, told, told_of
 from tfguard.flows.context import StackContext
 from tfguard.flows.known_states import is_this_object, known_states, refuse_if_known
@@ -19,9 +23,18 @@ from tfguard.flows.retain import decided_object
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.settle import settle_those_that_saw
 from tfguard.flows.stray_findings import OwnOperations, findings_with, refuse_tainted
-from tfguard.flows.stray_look import NOBODY_TO_ASK, ProviderOf, Waits, object_now, provider_of, region_of
+from tfguard.flows.stray_look import (
+    NOBODY_TO_ASK,
+    ProviderOf,
+    Waits,
+    object_now,
+    provider_of,
+    region_of,
+    seen_at,
+    surely_now,
+)
 from tfguard.flows.upkeep import Upkeep, holding
-from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind
+from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind, LedgerDamage
 from tfguard.model.durations import in_words
 from tfguard.model.event import EngineEvent, EventKind
 from tfguard.model.failure import wants_final_snapshot
@@ -40,6 +53,7 @@ from tfguard.reconcile.disposal import (
     in_order,
     refusal,
 )
+from tfguard.reconcile.failures import classify
 
 _SHOWN = 8
 _LEFT = "nothing is forced; mend what is said there, then run it again"
@@ -47,6 +61,9 @@ _BLOCKED = "nothing is forced; delete or detach what hangs on it or lies in it f
 _NAME_SNAPSHOT = "name the snapshot that is to be taken of it first with --final-snapshot NAME"
 _NOT_BEGUN = "interrupted before it was begun"
 _AGAIN = "look again: `tfguard orphans destroy` with the same finding goes on"
+_STOPPED = "tfguard could not go on; why is in the run's output, not in the record"
+_CANNOT_IMPORT = "the engine cannot import it"
+_CANNOT_DELETE = "the engine could not delete it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +103,10 @@ class Disposed:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A finding with its object as it is now, and the provider configuration through which it is deleted."""
+    """A finding with its object as it is now, and the provider configuration through which it is deleted.
+
+    What the finding itself has of the object is what a record may keep: a look shows names that it withholds.
+    """
 
     finding: Finding
     object: CloudObject
@@ -96,6 +116,11 @@ class _Target:
     def name(self) -> str:
         """What has to be typed."""
         return self.object.name or self.object.import_id
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What approves it, the most exact first: its ARN, its import id, its name."""
+        return tuple(dict.fromkeys(name for name in (self.object.arn, self.object.import_id, self.name) if name))
 
     @property
     def region(self) -> str | None:
@@ -110,14 +135,17 @@ def destroy_orphans(
     options: DestroyOptions,
     folder: Path,
     provider_of: ProviderOf,
+    tell: Callable[[Disposed], None],
 ) -> Sequence[Disposed]:
     """Delete the objects of these findings, one after the other, what hangs on others first.
 
-    Raises `UsageError` before anything is shown for an id that is none of `known` or more ids than allowed, and
-    `OperationAliveError` when another run holds the stack. What becomes of each is told, and stands in the ledger.
+    What becomes of each is told as soon as it is known, and stands in the ledger. Raises `UsageError` before anything
+    is shown for an id that is none of `known` or more ids than allowed, `OperationAliveError` when another run holds
+    the stack, and `RecordError` when the ledger cannot be written any more: then no other is begun.
     """
     findings = findings_with(ids, known)
     refuse_tainted(findings)
+    _refuse_beside_damage(context.records.ledger_damage(), findings)
     if bare := [finding for finding in findings if finding.object is None]:
         raise UsageError(
             f"{bare[0].id} is {bare[0].verdict.value}: there is no object that could be deleted",
@@ -134,13 +162,28 @@ def destroy_orphans(
     operation_id = new_operation_id(context.clock.now())
     with holding(context, operation_id, folder / operation_id) as upkeep:
         directory = open_run_folder(folder, operation_id, context.host, context.records.head().open_operations)
+        run = _Run(context, options, directory, operation_id, provider_of, _Watcher(context, upkeep), tell)
         try:
-            run = _Run(context, options, directory, operation_id, provider_of, _Watcher(context, upkeep))
-            done = run.all_of(findings)
+            run.all_of(findings)
+        except TfguardError:
+            with suppress(TfguardError):  # what has stopped the run says more
+                settle_those_that_saw(context, run.absent, options.arguments)
+            raise
         finally:
             close_run_folder(directory, operation_id, context.records)
-        settle_those_that_saw(context, {one.finding_id for one in done if one.absent}, options.arguments)
-    return done
+        settle_those_that_saw(context, run.absent, options.arguments)
+    return run.done
+
+
+def _refuse_beside_damage(damage: LedgerDamage | None, findings: Sequence[Finding]) -> None:
+    """Raise `UsageError` for what a line of the ledger may keep that nobody can read, unless it was decided since."""
+    for finding in findings:
+        if damage is not None and finding.id not in damage.since:
+            raise UsageError(
+                f"whether {finding.id} is kept is not known: {damage.what}",
+                f"ask whoever may keep it; `tfguard orphans retain {finding.id}` keeps it, and `tfguard orphans "
+                f"release {finding.id} --reason TEXT` is your word that nobody does",
+            )
 
 
 class _Watcher:
@@ -177,7 +220,13 @@ class _Run:
         operation_id: str,
         provider_of: ProviderOf,
         watcher: _Watcher,
+        tell: Callable[[Disposed], None],
     ) -> None:
+        self.done: list[Disposed] = []
+        """What became of each so far."""
+
+        self._tell = tell
+        self._confirmed = Counter(options.confirmed)
         self._context = context
         self._watcher = watcher
         self._user_agent = f"tfguard/{operation_id}"
@@ -193,74 +242,99 @@ class _Run:
             tuple(account.id for account in scan.accounts) if scan else (),
         )
 
-    def all_of(self, findings: Sequence[Finding]) -> Sequence[Disposed]:
+    @property
+    def absent(self) -> frozenset[str]:
+        """The findings whose objects are gone."""
+        return frozenset(one.finding_id for one in self.done if one.absent)
+
+    def all_of(self, findings: Sequence[Finding]) -> None:
         """Look, ask, delete and verify."""
-        done: list[Disposed] = []
-        targets: list[_Target] = []
-        states = tuple(known_states(self._context, self._context.state_before()))
-        for finding in findings:
-            looked = self._look(finding, states)
-            (targets if isinstance(looked, _Target) else done).append(looked)  # type: ignore[arg-type]
-        holding_data = [target for target in targets if target.object.stateful]
-        for target in holding_data[1:]:
-            # Never in bulk (rule 13): each has to be thought of by itself.
-            targets.remove(target)
-            why = Refusal("it holds data, and so does another that is named here", "delete what holds data one by one")
-            done.append(_not_begun(target.finding, target.object, why))
-        order = in_order(self._around.catalog, [target.object for target in targets])
-        targets.sort(key=lambda target: order.index(target.object))
-        approved = []
-        for target in targets:
-            self._show(target)
-            if self._approves(target):
-                approved.append(target)
-            else:
-                advice = f"type its name; without a terminal give --yes --confirm '{target.name}'"
-                done.append(_not_begun(target.finding, target.object, Refusal("not approved", advice)))
+        approved = [target for target in self._in_order(self._targets(findings)) if self._is_approved(target)]
+        if not approved:
+            return
+        # Somebody may have adopted one while the question was asked.
+        states = self._states()
         for target in approved:
             self._note(target, DestroyStage.REQUESTED, self._options.reason)
-        if approved:
-            # Somebody may have adopted one while the question was asked.
-            states = tuple(known_states(self._context, self._context.state_before()))
-        done += [self._delete(target, states) for target in approved]
-        return done
+        for target in approved:
+            self._delete(target, states)
 
-    def _look(self, finding: Finding, states: Sequence[tuple[str, StateSnapshot]]) -> _Target | Disposed:
-        """The object as it is now; else why it is left alone, or that it is gone already."""
-        found = finding.object
-        assert found is not None
-        provider = provider_of(self._context, finding, found, self._options.arguments, self._provider_of)
+    def _states(self) -> Sequence[tuple[str, StateSnapshot]]:
+        return tuple(known_states(self._context, self._context.state_before()))
+
+    def _is(self, what: Disposed) -> None:
+        """What became of one is known, and told at once."""
+        self.done.append(what)
+        self._tell(what)
+
+    def _targets(self, findings: Sequence[Finding]) -> list[_Target]:
+        """Those that may be deleted, as they are now."""
+        states = self._states()
+        targets: list[_Target] = []
+        for finding in findings:
+            assert finding.object is not None
+            looked = self._look(finding, finding.object, states)
+            if isinstance(looked, Disposed):
+                self._is(looked)
+            elif looked.object.stateful and any(target.object.stateful for target in targets):
+                # Never in bulk (rule 13): each has to be thought of by itself.
+                why = "it holds data, and so does another that is named here"
+                self._is(_not_begun(finding, looked.object, Refusal(why, "delete what holds data one by one")))
+            else:
+                targets.append(looked)
+        return targets
+
+    def _in_order(self, targets: Sequence[_Target]) -> Sequence[_Target]:
+        order = in_order(self._around.catalog, [target.object for target in targets])
+        return sorted(targets, key=lambda target: order.index(target.object))
+
+    def _is_approved(self, target: _Target) -> bool:
+        self._show(target)
+        if self._approves(target):
+            return True
+        advice = f"type its name; without a terminal give --yes --confirm {shlex.quote(target.name)}, once for each"
+        self._is(_not_begun(target.finding, target.object, Refusal("not approved", advice)))
+        return False
+
+    def _look(
+        self, finding: Finding, before: CloudObject, states: Sequence[tuple[str, StateSnapshot]]
+    ) -> _Target | Disposed:
+        """The object as it is now; else why it is left alone, or that it is gone already.
+
+        `before` is how it was last seen: it must not have changed since.
+        """
+        provider = provider_of(self._context, self._own, finding, before, self._options.arguments, self._provider_of)
         if provider is None:
-            against = refusal(finding, found, self._rules, self._context.clock.now())
-            return _not_begun(finding, found, against or NOBODY_TO_ASK)
-        target = _Target(finding, found, provider)
-        now = self._now(target)
+            return _not_begun(finding, before, self._refusal(finding, before) or NOBODY_TO_ASK)
+        target = _Target(finding, before, provider)
+        now = self._surely_now(target)
         if now is None:
             self._note(target, DestroyStage.ABSENT, "it was gone already")
-            return Disposed(finding.id, found, DestroyStage.ABSENT, "it is gone already: looked for, and not there")
+            return Disposed(finding.id, before, DestroyStage.ABSENT, "it is gone already: looked for, and not there")
         if isinstance(now, Waits):
             self._note(target, DestroyStage.ABSENT, f"{now.what}; it was not deleted again", now.found.gone_after)
-            return Disposed(finding.id, found, DestroyStage.ABSENT, f"{now.what}; it is not deleted again", now.advice)
+            return Disposed(finding.id, before, DestroyStage.ABSENT, f"{now.what}; it is not deleted again", now.advice)
         if isinstance(now, Refusal):
-            return _not_begun(finding, found, now)
-        target = replace(target, object=now)
-        against = self._changed(target) or refusal(finding, now, self._rules, self._context.clock.now())
-        against = against or _held_by(finding, states)
-        return _not_begun(finding, now, against) if against else target
+            return _not_begun(finding, before, now)
+        against = _changed(finding, before, now) or self._refusal(finding, now)
+        against = against or _held_by(self._around.catalog, replace(finding, object=now), states)
+        return _not_begun(finding, now, against) if against else replace(target, object=now)
 
-    def _now(self, target: _Target) -> CloudObject | Refusal | None:
+    def _refusal(self, finding: Finding, found: CloudObject) -> Refusal | None:
+        seen = None if found.created_at else seen_at(self._context, self._own, finding)
+        return refusal(finding, found, self._rules, self._context.clock.now(), seen)
+
+    def _surely_now(self, target: _Target) -> CloudObject | Refusal | None:
         """The object as a list tells it now; None where it is surely gone."""
         if not self._around.inventory.covers(target.object.type):
             return target.object  # the engine itself is asked, before it deletes anything
-        return object_now(self._around, target.object, target.provider)
+        return surely_now(self._context, self._own, target.finding, target.object, target.provider)
 
-    def _changed(self, target: _Target) -> Refusal | None:
-        if changes := changed_since(target.finding, target.object):
-            return Refusal(
-                f"it has changed since it was found: {', '.join(changes)}",
-                "look at it, then find it anew: `tfguard recover`, or a scan",
-            )
-        return None
+    def _now(self, target: _Target) -> CloudObject | Refusal | None:
+        """The object as a list tells it at this moment; None where that has it no more."""
+        if not self._around.inventory.covers(target.object.type):
+            return target.object
+        return object_now(self._around, target.object, target.provider)
 
     def _show(self, target: _Target) -> None:
         found, finding = target.object, target.finding
@@ -292,37 +366,46 @@ class _Run:
             say(f"  not looked at: {gap.scope}: {gap.reason}")
 
     def _approves(self, target: _Target) -> bool:
-        if self._options.yes:
-            return target.name in self._options.confirmed
-        return self._context.console.ask(f"Type {target.name} to delete it:") == target.name
+        if not self._options.yes:
+            return self._context.console.ask(f"Type {target.name} to delete it:") in target.names
+        name = next((one for one in target.names if self._confirmed[one]), None)
+        if name is None:
+            return False
+        self._confirmed[name] -= 1  # a name that two have approves one of them
+        return True
 
-    def _delete(self, target: _Target, states: Sequence[tuple[str, StateSnapshot]]) -> Disposed:
-        """Look once more, then delete and verify; whatever stops it is in the ledger."""
+    def _delete(self, target: _Target, states: Sequence[tuple[str, StateSnapshot]]) -> None:
+        """Look once more, then delete and verify; whatever stops it is told, and in the ledger."""
         if self._context.clock.interrupted:
-            self._note(target, DestroyStage.STOPPED, _NOT_BEGUN)
-            return Disposed(target.finding.id, target.object, DestroyStage.STOPPED, _NOT_BEGUN, _AGAIN)
+            return self._stopped(target, Refusal(_NOT_BEGUN, _AGAIN))
         try:
-            looked = self._look(replace(target.finding, object=target.object), states)
+            looked = self._look(target.finding, target.object, states)
             if isinstance(looked, Disposed):
-                if not looked.absent:
-                    self._note(target, DestroyStage.STOPPED, looked.what)
-                return replace(looked, stage=looked.stage or DestroyStage.STOPPED)
+                if looked.absent:
+                    return self._is(looked)
+                return self._stopped(target, Refusal(looked.what, looked.advice))
             self._note(target, DestroyStage.IN_PROGRESS, self._options.reason)
             stopped = self._try_to_delete(target) or self._verified(target)
-        except InterruptedRunError:
+        except (InterruptedRunError, RecordError):
             raise
         except TfguardError as error:
-            stopped = Refusal(error.what, error.advice)
+            stopped = Refusal(error.what, error.advice, _STOPPED)
         if stopped is None:
-            self._note(target, DestroyStage.ABSENT, self._options.reason)
-            return Disposed(target.finding.id, target.object, DestroyStage.ABSENT, "deleted, and verified to be gone")
+            return self._gone(target, "deleted, and verified to be gone")
         if isinstance(stopped, Waits):
-            reason = f"{self._options.reason}; {stopped.what}"
-            self._note(target, DestroyStage.ABSENT, reason, stopped.found.gone_after)
-            what = f"deleted, and verified: {stopped.what}"
-            return Disposed(target.finding.id, target.object, DestroyStage.ABSENT, what, stopped.advice)
-        self._note(target, DestroyStage.STOPPED, stopped.what)
-        return Disposed(target.finding.id, target.object, DestroyStage.STOPPED, stopped.what, stopped.advice)
+            return self._gone(target, f"deleted, and verified: {stopped.what}", stopped)
+        return self._stopped(target, stopped)
+
+    def _gone(self, target: _Target, what: str, waits: Waits | None = None) -> None:
+        # Told first: a ledger that cannot be written keeps nobody from knowing.
+        advice = waits.advice if waits else ""
+        self._is(Disposed(target.finding.id, target.object, DestroyStage.ABSENT, what, advice))
+        reason = f"{self._options.reason}; {waits.what}" if waits else self._options.reason
+        self._note(target, DestroyStage.ABSENT, reason, waits.found.gone_after if waits else None)
+
+    def _stopped(self, target: _Target, why: Refusal) -> None:
+        self._is(Disposed(target.finding.id, target.object, DestroyStage.STOPPED, why.what, why.advice))
+        self._note(target, DestroyStage.STOPPED, why.for_record)
 
     def _try_to_delete(self, target: _Target) -> Refusal | None:
         """Import into a scratch folder, compare, and delete, once: the provider itself tries what is blocked again.
@@ -341,8 +424,8 @@ class _Run:
         if not imported.importable and self._call_for(found):
             return self._by_call(target)
         if not imported.found:
-            return Refusal(f"the engine cannot import it: {_said(imported)}", _LEFT)
-        if imported.read is not None and not is_this_object(imported.read, found):
+            return _refused(_CANNOT_IMPORT, imported, _LEFT)
+        if imported.read is not None and not is_this_object(self._around.catalog, imported.read, found):
             return Refusal("the engine reads another object under this id", "look at it, then find it anew")
         patience = self._patience_with(target)
         self._watcher.patience = patience
@@ -352,11 +435,10 @@ class _Run:
         if done.interrupted:
             return Refusal("interrupted while it was deleted; whether it is gone was not verified", _AGAIN)
         if any(map(wants_final_snapshot, done.errors)):
-            return Refusal(f"the engine could not delete it: {_said(done)}", _NAME_SNAPSHOT)
+            return _refused(_CANNOT_DELETE, done, _NAME_SNAPSHOT)
         within = f" within {in_words(self._options.wait)}" if patience.over else ""
-        return self._not_deleted(
-            target, f"the engine could not delete it{within}: {_said(done)}", done.blocked or patience.over
-        )
+        why = _refused(f"{_CANNOT_DELETE}{within}", done, _LEFT)
+        return self._not_deleted(target, why) if done.blocked or patience.over else why
 
     def _patience_with(self, target: _Target) -> Patience:
         """The bound for a deletion that is tried again while the object is there, and something hangs on it."""
@@ -367,14 +449,13 @@ class _Run:
 
         return Patience(self._context.clock, self._options.wait, blocked)
 
-    def _not_deleted(self, target: _Target, what: str, blocked: bool) -> Refusal:
-        """Why it is still there; what is in the way is named with all that tells whose it is, where lists tell it."""
-        if not blocked:
-            return Refusal(what, _LEFT)
+    def _not_deleted(self, target: _Target, why: Refusal) -> Refusal:
+        """Why what something blocks is still there; that is named with all that tells whose it is, where lists can."""
         hanging, _ = hanging_on(self._around, target.object, target.provider)
         if not hanging:
-            return Refusal(what, _BLOCKED)
-        return Refusal(f"{what}; on it hangs {ids_of(hanging)}", f"{_BLOCKED}: {told_of(hanging)}")
+            return replace(why, advice=_BLOCKED)
+        also = f"; on it hangs {ids_of(hanging)}"
+        return Refusal(f"{why.what}{also}", f"{_BLOCKED}: {told_of(hanging)}", f"{why.for_record}{also}")
 
     def _call_for(self, found: CloudObject) -> str | None:
         """The call that deletes such an object; None where none is known."""
@@ -393,25 +474,36 @@ class _Run:
         answer = self._context.actions.delete(target.object, target.provider)
         if not answer.refused or answer.absent or answer.unanswered:
             return None
-        return self._not_deleted(target, f"it could not be deleted: {answer.refused}", answer.blocked)
+        what = "it could not be deleted"
+        why = Refusal(f"{what}: {answer.refused}", _LEFT, f"{what}: {answer.cause}")
+        return self._not_deleted(target, why) if answer.blocked else why
 
     def _verified(self, target: _Target) -> Refusal | None:
         """Look until the object is gone, for as long as the consistency grace lasts; `Waits` counts as gone."""
-        if not self._around.inventory.covers(target.object.type):
-            wanted = DeletionTarget(target.object.type, target.object.import_id, target.provider, target.region)
-            again = self._context.engine.prepare_deletion(wanted, self._directory / "verify", self._user_agent)
-            return None if again.found is False else Refusal("the engine can still import it", _AGAIN)
         end = self._context.clock.now() + max(self._rules.grace, timedelta(seconds=2))
         while True:
-            now = self._now(target)
+            now = self._still_there(target)
             if now is None or isinstance(now, Waits):
                 return now
             if self._context.clock.now() >= end or not self._context.clock.sleep(2):
-                what = now.what if isinstance(now, Refusal) else "it is still there"
-                return Refusal(f"its deletion was asked for, and that it is gone is not verified: {what}", _AGAIN)
+                what = "its deletion was asked for, and that it is gone is not verified"
+                return Refusal(f"{what}: {now.what}", _AGAIN, f"{what}: {now.for_record}")
+
+    def _still_there(self, target: _Target) -> Refusal | None:
+        """Why it is not known to be gone; None where it is. The engine is asked for what no list can tell."""
+        found = target.object
+        if self._around.inventory.covers(found.type):
+            now = self._now(target)
+            return Refusal("it is still there", _AGAIN) if isinstance(now, CloudObject) else now
+        wanted = DeletionTarget(found.type, found.import_id, target.provider, target.region)
+        again = self._context.engine.prepare_deletion(wanted, self._directory / "verify", self._user_agent)
+        if again.found is None:
+            return _refused("the engine could not tell", again, _AGAIN)
+        return Refusal("the engine can still import it", _AGAIN) if again.found else None
 
     def _note(self, target: _Target, stage: DestroyStage, reason: str, until: datetime | None = None) -> None:
-        found = target.object
+        found = target.finding.object
+        assert found is not None
         self._context.records.decide(
             [
                 Disposition(
@@ -435,15 +527,27 @@ def _not_begun(finding: Finding, found: CloudObject, why: Refusal) -> Disposed:
     return Disposed(finding.id, found, None, why.what, why.advice)
 
 
-def _held_by(finding: Finding, states: Sequence[tuple[str, StateSnapshot]]) -> Refusal | None:
+def _changed(finding: Finding, before: CloudObject, now: CloudObject) -> Refusal | None:
+    if changes := changed_since(replace(finding, object=before), now):
+        return Refusal(
+            f"it has changed since it was found: {', '.join(changes)}",
+            "look at it, then find it anew: `tfguard recover`, or a scan",
+        )
+    return None
+
+
+def _held_by(catalog: Catalog, finding: Finding, states: Sequence[tuple[str, StateSnapshot]]) -> Refusal | None:
     """What every known state is searched for first: an object that one of them has is nobody's to delete here."""
     try:
         for where, state in states:
-            refuse_if_known(state, where, finding)
+            refuse_if_known(catalog, state, where, finding)
     except UsageError as error:
         return Refusal(error.what, "it is managed: delete it with its own stack")
     return None
 
 
-def _said(deletion: Deletion) -> str:
-    return "; ".join(deletion.errors) or "it does not say why"
+def _refused(what: str, deletion: Deletion, advice: str) -> Refusal:
+    """What the engine refused: with its words for the user, with the kinds of its errors alone for the record."""
+    words = "; ".join(deletion.errors) or "it does not say why"
+    kinds = dict.fromkeys(classify(summary, detail).detail for summary, detail in deletion.raw or [("", "")])
+    return Refusal(f"{what}: {words}", advice, f"{what}: {'; '.join(kinds)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -66,10 +65,10 @@ def _at_hand(context: StackContext, operation_id: str, errored: ErroredState) ->
         yield Path(errored.path)
         return
     rescued = context.records.rescued(operation_id, FILE)
-    with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
+    with context.scratch() as folder:
         if rescued is not None:
-            (Path(folder) / FILE).write_bytes(rescued)
-        yield Path(folder) / FILE if rescued is not None else None
+            (folder / FILE).write_bytes(rescued)
+        yield folder / FILE if rescued is not None else None
 
 
 def _rescue(context: StackContext, operation_id: str, path: Path) -> str | None:

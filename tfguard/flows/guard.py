@@ -18,6 +18,7 @@ from tfguard.flows.leftovers import leftovers, providers_to_ask, steps_to_look_f
 from tfguard.flows.looking import Looking, baseline_entries, baseline_keys, places_without_lists
 from tfguard.flows.open_operations import settle_open_operations
 from tfguard.flows.providers import recorded_providers
+from tfguard.flows.retain import kept_for
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.run_journal import RunJournal
 from tfguard.flows.stocktaking import Ran, take_stock
@@ -101,7 +102,7 @@ def _guard(
     upkeep: Upkeep,
 ) -> GuardedRun:
     context.engine.discard_import_blocks()
-    left = leftovers(context, options.on_gap, request.variables) if request.destroy else ()
+    left = leftovers(context, options.on_gap, request.variables)
     accepted = settle_open_operations(context, options.on_gap, options.reason, request.variables, left)
     directory = open_run_folder(folder, operation_id, context.host, accepted)
     try:
@@ -114,8 +115,10 @@ def _guard(
             if planned.exit_code != 0:
                 return GuardedRun(planned.exit_code)
         plan = context.engine.show_plan(plan_file)
-        plan = replace(plan, providers={**providers_to_ask(left), **plan.providers})
-        looked_for = steps_to_look_for(context, left)
+        # An apply has steps of its own for these addresses, and the next one finds what it left beside it again.
+        beside = left if request.destroy else ()
+        plan = replace(plan, providers={**providers_to_ask(beside), **plan.providers})
+        looked_for = steps_to_look_for(context, beside)
         prepared = Prepared(operation_id, request, plan, plan_file, directory, before, accepted, looked_for)
         return apply_prepared(context, prepared, argv, options, upkeep)
     finally:
@@ -147,6 +150,8 @@ def apply_prepared(
     if prepared.request.destroy or _only_deletes(prepared.plan):
         # Before the question, so that whoever answers it knows.
         Dependants(context, steps, prepared.plan.providers, prepared.before, hidden).tell(_BASELINE_SECONDS)
+    for line in kept_for(context, steps):
+        context.console.warn(line)
     approval = context.engine.ask(prepared.request, prepared.plan)
     if not approval.given:
         looking.cancel()

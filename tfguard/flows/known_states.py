@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from tfguard.catalog.catalog import Catalog
+from tfguard.catalog.types import HELD, JOINT, PLACEHOLDER, ResourceType
 from tfguard.errors import InputError, NoStateError, UsageError
 from tfguard.flows.context import StackContext
-from tfguard.model.arn import names_elsewhere
 from tfguard.model.finding import Finding
 from tfguard.model.inventory import CloudObject
 from tfguard.model.secrets import Withholding
-from tfguard.model.state import StateInstance, StateSnapshot
+from tfguard.model.state import OwnedObject, StateInstance, StateSnapshot
+from tfguard.reconcile.adoption import own_import_id
+from tfguard.reconcile.matching import lies_elsewhere, same_object
 
 
 def known_states(context: StackContext, own: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
@@ -31,10 +34,16 @@ def known_states(context: StackContext, own: StateSnapshot) -> Iterator[tuple[st
             continue  # a pattern for what does not exist yet
 
 
-def refuse_if_held(state: StateSnapshot, address: str, finding: Finding) -> None:
+def types_in(catalog: Catalog, state: StateSnapshot) -> frozenset[str]:
+    """The types, as lists name them, of which a state can have objects: its instances' own, and those in others."""
+    owned = {one.type for instance in state.instances for one in instance.owned}
+    return frozenset({catalog.canonical(name) for name in owned | {instance.type for instance in state.instances}})
+
+
+def refuse_if_held(catalog: Catalog, state: StateSnapshot, address: str, finding: Finding) -> None:
     """Raise `UsageError` when the address has another object already."""
     held = state.at(address)
-    if held is not None and finding.object and not is_this_object(held, finding.object):
+    if held is not None and finding.object and not is_this_object(catalog, held, finding.object):
         hidden = Withholding(state.secrets)
         name = hidden.text(next(iter(held.identity.values()), address), "an object")
         at = hidden.address(address)
@@ -44,10 +53,10 @@ def refuse_if_held(state: StateSnapshot, address: str, finding: Finding) -> None
         )
 
 
-def refuse_if_known(state: StateSnapshot, where: str, finding: Finding) -> None:
-    """Raise `UsageError` when a state has the object already, at whatever address (case B59)."""
+def refuse_if_known(catalog: Catalog, state: StateSnapshot, where: str, finding: Finding) -> None:
+    """Raise `UsageError` when a state has the object already, at whatever address (case B59), be it in another one."""
     for instance in state.instances:
-        if finding.object and is_this_object(instance, finding.object):
+        if finding.object and _has(catalog, instance, finding.object):
             at = Withholding(state.secrets).address(instance.address)
             raise UsageError(
                 f"{finding.id} is managed already: the state {where} has it at {at}",
@@ -55,10 +64,69 @@ def refuse_if_known(state: StateSnapshot, where: str, finding: Finding) -> None:
             )
 
 
-def is_this_object(instance: StateInstance, known: CloudObject) -> bool:
-    """Whether an instance of a state is this very object: equal names in another region or account are none."""
-    key = next((name for name, value in known.identity.items() if value == known.arn), "arn")
-    arn = instance.identity.get(key)
-    if instance.type != known.type or names_elsewhere(arn or "", known.account, known.region):
+def is_held(catalog: Catalog, state: StateSnapshot, known: CloudObject) -> bool:
+    """Whether a state has an object, at whatever address."""
+    return any(_has(catalog, instance, known) for instance in state.instances)
+
+
+def is_this_object(catalog: Catalog, instance: StateInstance, known: CloudObject) -> bool:
+    """Whether an instance of a state is this very object: equal names in another region or account are none.
+
+    It may be of another type that manages the same objects. An object that a record or a ledger tells has ids alone,
+    and is compared by these.
+    """
+    kind = catalog.get(catalog.canonical(instance.type))
+    if kind is None or kind.type != catalog.canonical(known.type) or _lies_elsewhere(kind, instance, known):
         return False
-    return arn == known.arn if arn and known.arn else known.import_id in instance.identity.values()
+    if known.identity:
+        return same_object(kind, instance.identity, known)
+    return _same_ids(kind, instance.identity, known)
+
+
+def _has(catalog: Catalog, instance: StateInstance, known: CloudObject) -> bool:
+    """Whether an instance is this object, or has it as an attribute alone, as an instance has its root volume."""
+    if is_this_object(catalog, instance, known):
+        return True
+    wanted = catalog.canonical(known.type)
+    return any(
+        one.key != HELD and catalog.canonical(one.type) == wanted and _is_owned(catalog, instance, one, known)
+        for one in instance.owned
+    )
+
+
+def _is_owned(catalog: Catalog, instance: StateInstance, one: OwnedObject, known: CloudObject) -> bool:
+    told = StateInstance(
+        instance.address,
+        one.type,
+        instance.provider,
+        identity={one.key: one.value},
+        account=instance.account,
+        region=instance.region,
+    )
+    return is_this_object(catalog, told, known)
+
+
+def _lies_elsewhere(kind: ResourceType, instance: StateInstance, known: CloudObject) -> bool:
+    """Whether its ARN, or else what it says itself, tells of another account or region."""
+    if lies_elsewhere(kind, instance.identity, known.account, known.region):
+        return True
+    other_account = known.account is not None and instance.account not in ("", known.account)
+    return other_account or (instance.region != "" and known.region not in ("", "global", instance.region))
+
+
+def _same_ids(kind: ResourceType, identity: Mapping[str, str], known: CloudObject) -> bool:
+    arn = identity.get(kind.arn_key) if kind.arn_key else None
+    if arn and known.arn:
+        return arn == known.arn
+    # Of a key made of several attributes the last may be missing: what set it off stays at the end.
+    joined = {value.rstrip("_") for name, value in identity.items() if JOINT in name}
+    told = {*identity.values(), *joined, _import_id(kind, identity)}
+    return known.import_id in told or known.id == identity.get("id")
+
+
+def _import_id(kind: ResourceType, identity: Mapping[str, str]) -> str | None:
+    """What `import` would want for an instance, where the catalogue makes it of attributes."""
+    if kind.import_as is not None:
+        return own_import_id(kind, identity)
+    names = PLACEHOLDER.findall(kind.import_id)
+    return kind.import_id.format_map(identity) if names and identity.keys() >= set(names) else None

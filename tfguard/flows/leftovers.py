@@ -1,4 +1,7 @@
-"""What closed operations left behind and nobody answers for any more: a destroy must not call the stack clean."""
+"""What closed operations left behind and nobody answers for any more.
+
+A destroy must not call the stack clean, and an apply would make a second one.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,16 @@ from dataclasses import dataclass
 
 from tfguard.flows.context import StackContext
 from tfguard.flows.history import findings
-from tfguard.flows.stray_look import Waits, object_now, provider_of, region_of
+from tfguard.flows.known_states import is_held
+from tfguard.flows.stray_findings import OwnOperations
+from tfguard.flows.stray_look import Waits, provider_of, region_of, surely_now
+from tfguard.flows.tainted import ReadState
 from tfguard.model.config import OnGap
 from tfguard.model.finding import Finding
 from tfguard.model.inventory import CloudObject
 from tfguard.model.operation import Step, StepStatus
 from tfguard.model.plan import Action, ProviderConfig
+from tfguard.model.state import EMPTY_STATE
 from tfguard.reconcile.disposal import Refusal
 
 
@@ -30,33 +37,54 @@ class Leftover:
     @property
     def line(self) -> str:
         """What it is, in one line."""
-        found, why = self.object, self.finding.evidence[-1].detail if self.finding.evidence else ""
-        return f"{self.finding.address or found.type} left {found.import_id} ({self.finding.id}): {why}"
+        return lapsed_line(self.finding)
+
+
+def lapsed_line(finding: Finding) -> str:
+    """What a finding's operation left, and why no decision holds for it any more, in one line."""
+    found, why = finding.object, finding.evidence[-1].detail if finding.evidence else ""
+    left = f"{finding.address or found.type} left {found.import_id}" if found else f"{finding.address} left an object"
+    return f"{left} ({finding.id}): {why}"
 
 
 def leftovers(context: StackContext, on_gap: OnGap, arguments: tuple[str, ...]) -> tuple[Leftover, ...]:
-    """What this stack's closed operations left behind. Unless `on_gap` says to stop at once, each is looked for, and
-    left out where it is gone.
+    """What this stack's closed operations left behind, but for what its state has by now. Unless `on_gap` says to stop
+    at once, each is looked for, and left out where it is gone.
 
-    `arguments` are the engine's `-var` and `-var-file`. Raises `RecordError` when the record cannot be read.
+    `arguments` are the engine's `-var` and `-var-file`. Raises `RecordError` when the record cannot be read, and as
+    `StackContext.state_before` does where there is something that the state could have.
     """
+    undecided = lapsed_findings(context, context.state_before)
+    if on_gap is OnGap.BLOCK:
+        return tuple(Leftover(finding, found, None) for finding, found in undecided)
+    own = OwnOperations(context.records)
+    looked = (_looked_for(context, own, finding, found, arguments) for finding, found in undecided)
+    return tuple(one for one in looked if one is not None)
+
+
+def lapsed_findings(context: StackContext, read_state: ReadState) -> Sequence[tuple[Finding, CloudObject]]:
+    """The findings, with their objects, whose operation is closed and whose last decision does not hold; without what
+    the state has. Nothing is looked up, and the state is not read where there are none.
+
+    Raises `RecordError` when the record cannot be read, and as `read_state` does.
+    """
+    if not context.records.dispositions():
+        return ()  # only a decision closes an operation beside what it left
     opened = context.records.head().open_operations
     undecided = [
         (finding, finding.object)
         for finding in findings(context.records)[0]
         if finding.needs_action and finding.object and finding.operation_id not in opened
     ]
-    if on_gap is OnGap.BLOCK:
-        return tuple(Leftover(finding, found, None) for finding, found in undecided)
-    looked = (_looked_for(context, finding, found, arguments) for finding, found in undecided)
-    return tuple(one for one in looked if one is not None)
+    state = read_state() if undecided else EMPTY_STATE
+    return [(finding, found) for finding, found in undecided if not is_held(context.around.catalog, state, found)]
 
 
 def _looked_for(
-    context: StackContext, finding: Finding, found: CloudObject, arguments: tuple[str, ...]
+    context: StackContext, own: OwnOperations, finding: Finding, found: CloudObject, arguments: tuple[str, ...]
 ) -> Leftover | None:
-    provider = provider_of(context, finding, found, arguments, lambda _: None)
-    now = object_now(context.around, found, provider) if provider else found
+    provider = provider_of(context, own, finding, found, arguments, lambda _: None)
+    now = surely_now(context, own, finding, found, provider) if provider else found
     if now is None or isinstance(now, Waits):
         context.console.say(f"{found.type} {found.import_id} ({finding.id}) is gone by now")
         return None

@@ -9,7 +9,7 @@ from tfguard.flows.context import StackContext
 from tfguard.flows.leftovers import Leftover
 from tfguard.flows.settle import Settling, settle
 from tfguard.model.config import OnGap
-from tfguard.model.operation import Operation, Step
+from tfguard.reconcile.advice import what_lives
 
 _DECIDE = "run `tfguard orphans list`, and import, retain or destroy each"
 
@@ -55,20 +55,3 @@ def settle_open_operations(
         what + "".join(f"\n  {line}" for line in lines),
         f"{evidence}; or go on beside it with --on-gap=ignore --reason TEXT",
     )
-
-
-def what_lives(operation: Operation) -> list[str]:
-    """A line for everything that keeps an operation open."""
-    lines = [_line(step) for step in operation.steps if step.open or step.outcome is None]
-    errored = operation.result.errored_state if operation.result else None
-    if errored is not None and not errored.pushed:
-        lines.append(f"{errored.path} has not been pushed: `tfguard recover`")
-    return lines
-
-
-def _line(step: Step) -> str:
-    strays = [seen for seen in step.observed if not seen.in_state]
-    names = ", ".join(f"{seen.import_id} ({seen.finding_id})" if seen.finding_id else seen.import_id for seen in strays)
-    outcome = step.outcome.value if step.outcome else "not looked up"
-    why = step.evidence[0].detail if step.evidence else ""
-    return f"{step.address} is {outcome}: {names or why}"

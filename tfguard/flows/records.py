@@ -12,7 +12,7 @@ from tfguard.errors import ConflictError, CorruptRecordError, RecordError, Tfgua
 from tfguard.flows.archive import Archive, operation_of
 from tfguard.flows.audit import TRAIL, Audit
 from tfguard.flows.heads import HEAD, Heads
-from tfguard.model.disposition import Disposition
+from tfguard.model.disposition import Disposition, DispositionKind, LedgerDamage
 from tfguard.model.lease import ProcessIdentity
 from tfguard.model.operation import (
     AppliedPlan,
@@ -308,8 +308,29 @@ class Records:
             self._store.append(LEDGER, b"".join(encode_disposition(d) for d in dispositions))
 
     def dispositions(self) -> tuple[Disposition, ...]:
-        """Every decision in the ledger, oldest first."""
-        return decode_dispositions(self._store.read_journal(LEDGER), f"{self.location}/{LEDGER}").items
+        """Every decision in the ledger, oldest first. A line that is cut is not among them: `ledger_damage` tells."""
+        return self._ledger().items
+
+    def _ledger(self) -> Lines[Disposition]:
+        return decode_dispositions(self._store.read_journal(LEDGER), self._ledger_name)
+
+    @property
+    def _ledger_name(self) -> str:
+        return f"{self.location}/{LEDGER}"
+
+    def ledger_damage(self) -> LedgerDamage | None:
+        """The lines of the ledger that nobody can read, as a power cut leaves them; None where it is whole."""
+        ledger = self._ledger()
+        if not ledger.cut:
+            return None
+        # What tfguard itself notes of a deletion is no word of a person about what is kept.
+        since = (entry for entry in ledger.items[ledger.whole_from :] if entry.kind is not DispositionKind.DESTROY)
+        return LedgerDamage(self._ledger_name, ledger.cut, frozenset(entry.finding_id for entry in since))
+
+    def warn_of_ledger(self, console: Console) -> None:
+        """Say that the ledger has lines that nobody can read, where it has."""
+        if damage := self.ledger_damage():
+            console.warn(f"{damage.what}; look at it there: `orphans destroy` asks for a decision about each object")
 
     def claim_plan(self, digest: str, applied: AppliedPlan) -> AppliedPlan | None:
         """Keep who applies the plan file with this digest; who did so before, where one is kept already, else None.

@@ -58,24 +58,22 @@ class Restorer:
         kind = self._context.around.catalog.get(found.type)
         return tuple(api_name(call.operation) for call in kind.restore) if kind else ()
 
-    def restore(self, finding: Finding, waiting: CloudObject, address: str) -> None:
+    def restore(self, finding: Finding, waiting: CloudObject) -> None:
         """Restore one, and wait until the provider lists it as in use. Raises `InputError` with what went through."""
         provider = self._provider(finding, waiting)
         assert provider is not None and self._context.actions is not None
-        self._note(
-            finding, waiting, address, DestroyStage.REQUESTED, f"to be adopted: {', '.join(self.calls(waiting))}"
-        )
+        self._note(finding, waiting, DestroyStage.REQUESTED, f"to be adopted: {', '.join(self.calls(waiting))}")
         answer = self._context.actions.restore(waiting, provider)
         if answer.done:
             self.restored[finding.id] = answer.done
         if answer.refused:
-            self._note(finding, waiting, address, DestroyStage.STOPPED, _said(answer))
+            self._note(finding, waiting, DestroyStage.STOPPED, _said(answer, answer.cause))
             raise _error(finding, answer)
-        self._note(finding, waiting, address, None, f"restored: {', '.join(answer.done)}")
+        self._note(finding, waiting, None, f"restored: {', '.join(answer.done)}")
         self._wait_until_in_use(finding, waiting, provider)
 
     def _provider(self, finding: Finding, found: CloudObject) -> ProviderConfig | None:
-        return provider_of(self._context, finding, found, self._arguments, self._elsewhere)
+        return provider_of(self._context, self._own, finding, found, self._arguments, self._elsewhere)
 
     def _wait_until_in_use(self, finding: Finding, waiting: CloudObject, provider: ProviderConfig) -> None:
         around = self._context.around
@@ -87,9 +85,9 @@ class Restorer:
                     "run the command again in a moment: it goes on with the import",
                 )
 
-    def _note(
-        self, finding: Finding, waiting: CloudObject, address: str, stage: DestroyStage | None, reason: str
-    ) -> None:
+    def _note(self, finding: Finding, waiting: CloudObject, stage: DestroyStage | None, reason: str) -> None:
+        """Write it down with the finding's own names: what was looked up or typed may tell what a record withholds."""
+        found = finding.object or waiting
         self._context.records.decide(
             [
                 Disposition(
@@ -99,11 +97,11 @@ class Restorer:
                     actor=self._context.host.actor().signature,
                     reason=reason,
                     operation_id=self._own.of(finding),
-                    address=address,
-                    import_id=waiting.import_id,
+                    address=finding.address,
+                    import_id=found.import_id,
                     until=waiting.gone_after if stage else None,
                     stage=stage,
-                    object=decided_object(waiting),
+                    object=decided_object(found),
                 )
             ]
         )
@@ -117,12 +115,14 @@ def not_restored(finding: Finding, waiting: CloudObject) -> UsageError:
     )
 
 
-def _said(answer: ActionAnswer) -> str:
+def _said(answer: ActionAnswer, why: str) -> str:
     through = f"; {', '.join(answer.done)} went through" if answer.done else ""
     unknown = "; whether that call went through is not known" if answer.unanswered else ""
-    return f"{answer.refused}{unknown}{through}"
+    return f"{why}{unknown}{through}"
 
 
 def _error(finding: Finding, answer: ActionAnswer) -> TfguardError:
     how = "was restored in part" if answer.done else "could not be restored"
-    return InputError(f"{finding.id} {how}: {_said(answer)}", "mend what is said there, then run the command again")
+    return InputError(
+        f"{finding.id} {how}: {_said(answer, answer.refused)}", "mend what is said there, then run the command again"
+    )

@@ -124,8 +124,9 @@ class _Scan:
         lost = [strays.missing(one) for one in self._unlisted()]
         self._summary[Verdict.MISSING.value] += len(lost)
         gaps = (*self._states.gaps, *self._records.gaps, *self._gaps)
+        secrets = self._index.secrets
         return ScanResult(
-            findings=(*self._findings, *lost),
+            findings=tuple(strays.withheld(finding, secrets) for finding in (*self._findings, *lost)),
             coverage=Coverage(len(self._states), len({kind for *_, kind in self._listed}), gaps),
             summary={name: count for name, count in sorted(self._summary.items()) if count},
             rules=dict(sorted(self._left_out.items())),
@@ -154,7 +155,7 @@ class _Scan:
             raise InterruptedRunError("interrupted while scanning; nothing was changed", "run the command again")
 
     def _judge(self) -> Judge:
-        kept = kept_by(self._records.ledger, self._ports.clock.now())
+        kept = kept_by(self._records.ledgers, self._ports.clock.now())
         return Judge(self._index, self._makers, self._rules, kept, self._explainer.mentions)
 
     def _list(self, judge: Judge) -> list[CloudObject]:
@@ -268,7 +269,7 @@ class _Scan:
                 findings.append(self._of_unknown_maker(found, made_by))
             else:
                 self._ruled(found, made_by)
-        decided = last_decisions(self._records.ledger)
+        decided = last_decisions(self._records.ledgers)
         for finding in self._audited([*findings, *strays.explained(explained, self._index.held)]):
             self._summary[finding.verdict.value] += 1
             self._findings.append(strays.with_tag(strays.with_lapsed(finding, decided, self._started_at)))

@@ -100,6 +100,8 @@ class StackRecords:
         ledger: tuple[Disposition, ...] = ()
         try:
             ledger = records.dispositions()
+            if damage := records.ledger_damage():
+                lost(damage.what)
         except RecordError as error:
             lost(error.what)
         stack = Stack(place.location, place.workspace, operations, live)
@@ -131,9 +133,9 @@ class ScannedRecords:
         """The stack of each operation that was read, by the operation's id."""
 
     @property
-    def ledger(self) -> tuple[Disposition, ...]:
-        """Every decision on record."""
-        return tuple(entry for record in self._known.values() for entry in record.ledger)
+    def ledgers(self) -> tuple[Sequence[Disposition], ...]:
+        """Every decision on record, by the ledgers that have them."""
+        return tuple(record.ledger for record in self._known.values())
 
     @property
     def operations(self) -> frozenset[str]:

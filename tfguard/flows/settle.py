@@ -32,6 +32,7 @@ from tfguard.model.plan import ProviderConfig
 from tfguard.model.request import REPAIRS
 from tfguard.model.secrets import Withholding, is_withheld
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
+from tfguard.reconcile.advice import next_actions, what_lives
 from tfguard.reconcile.findings import decisions_since, holding
 from tfguard.reconcile.look import listings_for
 from tfguard.reconcile.progress import SIGNAL, Progress, journal_entry
@@ -96,7 +97,14 @@ def settle_those_that_saw(context: StackContext, ids: Collection[str], arguments
     for operation in context.records.open_operations():
         if any(seen.finding_id in ids for step in operation.steps for seen in step.observed):
             settled = settle(context, operation, Settling(patient=False, arguments=tuple(arguments)))
-            context.console.say(f"operation {operation.id} is {'still open' if settled.open else 'settled'}")
+            if not settled.open:
+                context.console.say(f"operation {operation.id} is settled")
+                continue
+            context.console.say(f"operation {operation.id} is still open:")
+            for line in what_lives(settled):
+                context.console.say(f"  {line}")
+            for action in next_actions(settled):
+                context.console.say(f"  next: {action}")
 
 
 def _refuse_if_locked_elsewhere(context: StackContext, operation: Operation) -> None:

@@ -17,7 +17,7 @@ from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject, Coverage
 from tfguard.model.retention_tags import told_by
 from tfguard.model.since import KeptScan
-from tfguard.reconcile.findings import findings_of, lapsed
+from tfguard.reconcile.findings import findings_of, is_about, lapsed
 from tfguard.reconcile.waiting import said_of
 
 _PREFIX = "o-"
@@ -46,7 +46,8 @@ def decidable(
         if found.id in told:
             continue
         entry = last.get(found.id)
-        entry = entry if entry and entry.at >= (found.first_seen or datetime.min.replace(tzinfo=now.tzinfo)) else None
+        first, seen = found.first_seen or kept.scan.ended_at, found.last_seen or kept.scan.ended_at
+        entry = entry if entry and is_about(entry, first, seen) else None
         scanned.append(
             Finding(
                 id=found.id,
@@ -58,6 +59,7 @@ def decidable(
                 evidence=(*_of_scan(found.object), *lapsed(entry, now)),
                 disposition=entry if entry and entry.holds(now) else None,
                 addresses=(found.address,) if found.address else (),
+                first_seen=found.first_seen,
             )
         )
     gaps = (*coverage.gaps, *kept.coverage.gaps)
@@ -78,7 +80,9 @@ def _told_by_ledger(entries: Iterable[Disposition], told: Collection[str], now: 
         if entry.kind is DispositionKind.RESTORE:
             verdict = Verdict.ORPHANED if operation else Verdict.UNMANAGED
             why = lapsed(entry, now)
-            yield Finding(entry.finding_id, verdict, Confidence.CERTAIN, address, operation, found, why)
+            yield Finding(
+                entry.finding_id, verdict, Confidence.CERTAIN, address, operation, found, why, first_seen=entry.at
+            )
         elif (
             entry.kind is DispositionKind.DESTROY and entry.holds(now) and entry.until is not None and now < entry.until
         ):
@@ -124,7 +128,7 @@ def findings_with(ids: Iterable[str], known: Iterable[Finding]) -> tuple[Finding
     if missing := [name for name in wanted if name not in by_id]:
         meant = [one for name in missing for one in _beginning_with(name, by_id)]
         raise UsageError(
-            f"there is no finding {' or '.join(missing)} here",
+            f"there is no finding {' or '.join(name if name.strip() else repr(name) for name in missing)} here",
             f"{f'is {meant[0]} meant? ' if meant else ''}see `tfguard orphans list`, with --findings FILE for those "
             "that `scan --state-file FILE` kept",
         )
@@ -138,7 +142,8 @@ def refuse_tainted(findings: Iterable[Finding]) -> None:
             raise UsageError(
                 f"{finding.id} is no stray object: the state has it at {finding.address}",
                 f"`tfguard orphans retain {finding.id} --reason TEXT` keeps a tainted one, the next apply replaces it; "
-                "to delete it, take it out of the configuration and apply, or out of the state with `tfguard state rm`",
+                "to delete it, take it out of the configuration and apply; or take it out of the state with "
+                "`tfguard state rm`, which makes it a stray object, and then `tfguard orphans destroy` deletes that",
             )
 
 

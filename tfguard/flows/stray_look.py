@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from tfguard.flows.context import StackContext
 from tfguard.flows.looking import Surroundings
@@ -14,6 +15,7 @@ from tfguard.model.finding import Finding
 from tfguard.model.inventory import CloudObject, Listing
 from tfguard.model.operation import Operation, Step
 from tfguard.model.plan import Action, ProviderConfig
+from tfguard.model.secrets import WITHHELD_WORD
 from tfguard.reconcile.disposal import Refusal
 
 ProviderOf = Callable[[CloudObject], ProviderConfig | None]
@@ -24,9 +26,10 @@ ProviderOf = Callable[[CloudObject], ProviderConfig | None]
 class Waits(Refusal):
     """The object is deleted, and only waits for its end; `found` is how it is listed."""
 
-    found: CloudObject
+    found: CloudObject = field(kw_only=True)
 
 
+_PAUSE = 2.0
 _IMPORT_AGAIN = "`tfguard orphans import` with this finding restores and imports it"
 NOBODY_TO_ASK = Refusal(
     "whom to ask about it is not known: no operation of this stack tells, and no account is configured",
@@ -35,13 +38,18 @@ NOBODY_TO_ASK = Refusal(
 
 
 def provider_of(
-    context: StackContext, finding: Finding, found: CloudObject, arguments: Sequence[str], elsewhere: ProviderOf
+    context: StackContext,
+    own: OwnOperations,
+    finding: Finding,
+    found: CloudObject,
+    arguments: Sequence[str],
+    elsewhere: ProviderOf,
 ) -> ProviderConfig | None:
     """The provider configuration of the run that the finding comes from, else what `elsewhere` says of its account.
 
     `arguments` are the engine's `-var` and `-var-file`, where the provider has to be read from the configuration.
     """
-    if not OwnOperations(context.records).of(finding):
+    if not own.of(finding):
         return elsewhere(found)
     operation = context.records.operation(finding.operation_id or "")
     made = _step_of(operation, finding, found)
@@ -85,6 +93,8 @@ def object_now(around: Surroundings, before: CloudObject, provider: ProviderConf
     """
     if not around.inventory.covers(before.type):
         return Refusal(f"it cannot be looked at: {before.type} cannot be listed", "look at it at the provider")
+    if before.import_id.startswith(WITHHELD_WORD):
+        return Refusal("it cannot be looked for: what names it is withheld", "look for it at the provider")
     listing = around.inventory.list(before.type, provider, region_of(before))
     asked = listing.scope.account
     if before.account is not None and asked not in (None, before.account):
@@ -95,7 +105,7 @@ def object_now(around: Surroundings, before: CloudObject, provider: ProviderConf
             return around.inventory.detail(one, provider).found
     if deleted := waiting_in(listing, before):
         waiting = around.inventory.detail(deleted, provider).found
-        return Waits(f"it is deleted, and {end_of(waiting)}", f"wait, or bring it back: {_IMPORT_AGAIN}", waiting)
+        return Waits(f"it is deleted, and {end_of(waiting)}", f"wait, or bring it back: {_IMPORT_AGAIN}", found=waiting)
     if listing.gap is not None:
         whose = f" by the credentials of its account, {before.account}" if before.account else ""
         return Refusal(f"it cannot be looked at: {listing.gap.reason}", f"let it be listed{whose}")
@@ -103,3 +113,35 @@ def object_now(around: Surroundings, before: CloudObject, provider: ProviderConf
         what = "it is not listed, and which account the list tells of is not known"
         return Refusal(what, "let the provider tell it: allow sts:GetCallerIdentity")
     return None
+
+
+def seen_at(context: StackContext, own: OwnOperations, finding: Finding) -> datetime | None:
+    """When the object of a finding was there already: at the end of its operation, else when a scan told of it first.
+
+    None where nothing tells.
+    """
+    if not own.of(finding):
+        return finding.first_seen
+    result = context.records.operation(finding.operation_id or "").result
+    return result.ended_at if result else finding.first_seen
+
+
+def surely_now(
+    context: StackContext, own: OwnOperations, finding: Finding, before: CloudObject, provider: ProviderConfig
+) -> CloudObject | Refusal | None:
+    """`object_now`, but None only where the object is surely gone: lists leave out for a while what is new.
+
+    It is looked for again until the consistency grace since its creation is over; where that is not told, since it was
+    seen, or since this look began.
+    """
+    around = context.around
+    began = around.clock.now()
+    # A provider's clock may be ahead of this one.
+    born = min(before.created_at or seen_at(context, own, finding) or began, began)
+    end = born + around.config.consistency_grace
+    while True:
+        now = object_now(around, before, provider)
+        if now is not None or around.clock.now() >= end:
+            return now
+        if not around.clock.sleep(_PAUSE):
+            return Refusal("interrupted while it was looked for; whether it is gone is not known", "look again")

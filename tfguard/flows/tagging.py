@@ -5,11 +5,12 @@ The ledger decides, and has its line before any call is made: a tag that is refu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from tfguard.flows.context import StackContext
-from tfguard.flows.stray_findings import decided_object_of
+from tfguard.flows.stray_findings import OwnOperations, decided_object_of
 from tfguard.flows.stray_look import NOBODY_TO_ASK, ProviderOf, provider_of
 from tfguard.model.action import ActionAnswer
 from tfguard.model.disposition import Disposition, DispositionKind
@@ -48,17 +49,18 @@ def tag_kept(
     tells of.
     """
     by_id = {finding.id: finding for finding in known}
-    done = []
+    done, own = [], OwnOperations(context.records)
     for entry in entries:
         if not entry.tagged or entry.until is None:
             continue
         tags = retention_tags(entry.until, entry.owner)
         answer = _made(
             context,
+            own,
             by_id.get(entry.finding_id) or _finding(entry),
             arguments,
             elsewhere,
-            lambda actions, found, provider, tags=tags: actions.tag(found, provider, tags),  # type: ignore[misc]
+            partial(_tag, tags),
         )
         if answer.refused:
             if not answer.unanswered and not _was_tagged(context, entry):
@@ -73,16 +75,17 @@ def untag_released(
     context: StackContext, entries: Sequence[Disposition], arguments: Sequence[str], elsewhere: ProviderOf
 ) -> Sequence[Tagged]:
     """Take the tags away from what is not kept any longer; `entries` are the releases. See `tag_kept`."""
-    done = []
+    done, own = [], OwnOperations(context.records)
     for entry in entries:
         if not entry.tagged:
             continue
         answer = _made(
             context,
+            own,
             _finding(entry),
             arguments,
             elsewhere,
-            lambda actions, found, provider: actions.untag(found, provider, (UNTIL, OWNER)),
+            _untag,
         )
         if answer.refused and not answer.absent:
             advice = f"take {UNTIL} and {OWNER} away at the provider"
@@ -92,6 +95,14 @@ def untag_released(
     return done
 
 
+def _tag(tags: Mapping[str, str], actions: CloudActions, found: CloudObject, provider: ProviderConfig) -> ActionAnswer:
+    return actions.tag(found, provider, tags)
+
+
+def _untag(actions: CloudActions, found: CloudObject, provider: ProviderConfig) -> ActionAnswer:
+    return actions.untag(found, provider, (UNTIL, OWNER))
+
+
 def _was_tagged(context: StackContext, entry: Disposition) -> bool:
     """Whether the retention that this one extends had put a tag on the object, which is there still."""
     before = [one for one in context.records.dispositions() if one.finding_id == entry.finding_id and one.at < entry.at]
@@ -99,12 +110,17 @@ def _was_tagged(context: StackContext, entry: Disposition) -> bool:
 
 
 def _made(
-    context: StackContext, finding: Finding, arguments: Sequence[str], elsewhere: ProviderOf, call: _Call
+    context: StackContext,
+    own: OwnOperations,
+    finding: Finding,
+    arguments: Sequence[str],
+    elsewhere: ProviderOf,
+    call: _Call,
 ) -> ActionAnswer:
     found = finding.object
     if found is None or context.actions is None:
         return ActionAnswer(refused="which object it is, is not known")
-    provider = provider_of(context, finding, found, arguments, elsewhere)
+    provider = provider_of(context, own, finding, found, arguments, elsewhere)
     if provider is None:
         return ActionAnswer(refused=NOBODY_TO_ASK.what)
     answer = call(context.actions, found, provider)

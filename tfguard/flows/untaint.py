@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,19 +61,27 @@ class Untainted:
 
 
 def untaint(
-    context: StackContext, ids: Sequence[str], known: Sequence[Finding], options: UntaintOptions, folder: Path
+    context: StackContext,
+    ids: Sequence[str],
+    known: Sequence[Finding],
+    options: UntaintOptions,
+    folder: Path,
+    tell: Callable[[Untainted], None],
 ) -> Sequence[Untainted]:
-    """Untaint the objects of these tainted findings, each as a recorded `untaint` of its own.
+    """Untaint the objects of these tainted findings, each as a recorded `untaint` of its own, and told at once.
 
     One that cannot be kept stops no other. `folder` takes run folders. Raises `UsageError` for an id that is none of
-    `known`, and `OperationAliveError` when another run holds the stack.
+    `known`, `OperationAliveError` when another run holds the stack, and `RecordError` when the record cannot be
+    written: then no other is begun.
     """
     done: list[Untainted] = []
     for finding in findings_with(ids, known):
         try:
-            done.append(_untaint(context, finding, options, folder))
+            one = _untaint(context, finding, options, folder)
         except (UsageError, InputError) as error:
-            done.append(Untainted(finding.id, False, error.what, error.advice))
+            one = Untainted(finding.id, False, error.what, error.advice)
+        done.append(one)
+        tell(one)
     return done
 
 
@@ -172,8 +179,8 @@ def _gone(finding: Finding) -> UsageError:
 
 def _planned(context: StackContext, address: str, options: UntaintOptions) -> PlannedChange | str | None:
     """What a plan with a refresh says about the address: its change, None where it has none; else why there is none."""
-    with tempfile.TemporaryDirectory(prefix="tfguard-") as folder:
-        plan_file = Path(folder) / "plan"
+    with context.scratch() as folder:
+        plan_file = folder / "plan"
         failed = context.engine.quiet_plan((f"-target={address}", *options.planning), plan_file)
         if failed is not None:
             return failed

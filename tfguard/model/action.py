@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+_CODE_ON_CALL = re.compile(r"[A-Za-z][\w.]{0,80} on [A-Z]\w{0,80}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +22,10 @@ class ActionAnswer:
     absent: bool = False
     blocked: bool = False
     unanswered: bool = False
+
+    @property
+    def cause(self) -> str:
+        """What a record may keep of `refused`: the error's code and the call, and nobody's words (rule 10)."""
+        if _CODE_ON_CALL.fullmatch(self.refused):
+            return self.refused
+        return "the call was not made, or it failed; why is in the run's output, not in the record"

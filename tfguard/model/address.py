@@ -5,14 +5,23 @@ from __future__ import annotations
 import re
 import sys
 
+from tfguard.model.printable import steers
+
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _MODULE_STEP = re.compile(r'module\.([^.\[]+)(\[(?:"(?:[^"\\]|\\.)*"|\d+)\])?\.')
 
 
 def hcl_string(text: str) -> str:
     """`text` as an HCL string literal that means exactly `text` (docs/facts/terraform.md, section 7)."""
-    escaped = "".join(_ESCAPES.get(char, char) for char in text)
+    escaped = "".join(_ESCAPES.get(char) or _seen(char) for char in text)
     return '"' + escaped.replace("${", "$${").replace("%{", "%%{") + '"'
+
+
+def _seen(char: str) -> str:
+    """A character as HCL may have it in quotes, and as whoever reads the block sees it; a surrogate has no escape."""
+    if not steers(char) or "\ud800" <= char <= "\udfff":
+        return char
+    return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"
 
 
 def import_block(address: str, import_id: str, provider: str = "") -> str:
@@ -22,7 +31,8 @@ def import_block(address: str, import_id: str, provider: str = "") -> str:
     have.
     """
     through = f"  provider = {provider}\n" if provider else ""
-    return f"import {{\n  to = {address}\n  id = {hcl_string(import_id)}\n{through}}}\n"
+    target = "".join(map(_seen, address))  # in quotes, too: only a key can have such a character
+    return f"import {{\n  to = {target}\n  id = {hcl_string(import_id)}\n{through}}}\n"
 
 
 def module_path(address: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from ipaddress import ip_address
+from itertools import pairwise
 
 from tfguard.model.reference import references_in
 from tfguard.model.service import DATABASE_SCHEMES, tcp_place, web_place
@@ -189,6 +190,8 @@ class Compensation:
     def __post_init__(self) -> None:
         if bool(self.run) == self.destroy:
             raise ValueError("needs either run or destroy")
+        if self.timeout <= timedelta(0):
+            raise ValueError("timeout must be longer than nothing")
         if self.check and not self.run:
             raise ValueError("check belongs to run: a destroy is verified anyway")
 
@@ -226,6 +229,9 @@ class BlueprintStep:
         named = [name for name, value in (("stack", self.stack), ("run", self.run), ("probe", self.probe)) if value]
         if len(named) != 1:
             raise ValueError(f"needs exactly one of stack, run, probe; there {_are(named)}")
+        for entry in ("timeout", "retain_for"):
+            if (time := getattr(self, entry)) is not None and time <= timedelta(0):
+                raise ValueError(f"{entry} must be longer than nothing")
         misplaced = {
             StepKind.STACK: ("directory", "timeout", "check", "idempotent"),
             StepKind.RUN: ("vars", "var_files", "workspace", "stateful"),
@@ -340,12 +346,15 @@ class Blueprint:
         """The steps, each behind those that it needs; else as they are written. The graph must have no cycle."""
         return tuple(TopologicalSorter({name: step.needs for name, step in self.steps.items()}).static_order())
 
-    def behind(self) -> Mapping[str, Collection[str]]:
-        """By step: all the steps that come before it, however far. The graph must have no cycle."""
-        found: dict[str, frozenset[str]] = {}
-        for name in self.order():
-            needs = self.steps[name].needs
-            found[name] = frozenset(needs).union(*(found[need] for need in needs))
+    def behind(self, name: str) -> Collection[str]:
+        """All the steps that come before one, however far. Every need must be a step."""
+        found: set[str] = set()
+        left = [*self.steps[name].needs]
+        while left:
+            need = left.pop()
+            if need not in found:
+                found.add(need)
+                left += self.steps[need].needs
         return found
 
     def dependants(self) -> Mapping[str, Sequence[str]]:
@@ -369,6 +378,7 @@ class Blueprint:
         broken = list(self._wrong_edges())
         yield from broken
         if not broken:
+            yield from self._wrong_removal()
             yield from self._wrong_references()
 
     def _wrong_names(self) -> Iterator[Mistake]:
@@ -403,17 +413,39 @@ class Blueprint:
             circle = [str(name) for name in reversed(error.args[1])]
             yield ("steps", circle[0], "needs"), f"the steps need each other in a circle: {' needs '.join(circle)}"
 
+    def _wrong_removal(self) -> Iterator[Mistake]:
+        """Steps of which none could be taken away first."""
+        try:
+            TopologicalSorter(stands_behind(self)).prepare()
+        except CycleError as error:
+            circle = [str(name) for name in reversed(error.args[1])]
+            child = next(one for one, other in pairwise(circle) if self.steps[one].owned_by == other)
+            yield (
+                ("steps", child, "owned_by"),
+                f"nothing of this could ever be taken away: {' goes after '.join(circle)}",
+            )
+
     def _wrong_references(self) -> Iterator[Mistake]:
-        behind = self.behind()
         for name, step in self.steps.items():
+            # What comes before a step is of no interest where it takes no output: of a long chain it would be a lot.
+            before = self.behind(name) if any("steps." in str(value) for _, value in step.texts()) else ()
             for where, value in step.texts():
-                for reason in self._wrong_in(value, behind[name], f"it is not among the needs of {name}"):
+                for reason in self._wrong_in(value, before, f"it is not among the needs of {name}"):
                     yield ("steps", name, *where), reason
-            asked = step.probe.command if step.probe else ()
-            for where, words in ((("run",), step.run), (("check",), step.check), (("probe", "command"), asked)):
-                yield from self._seen_by_all(("steps", name, *where), words)
+            undo, asked = step.compensate or Compensation(destroy=True), step.probe.command if step.probe else ()
+            for where, words in (
+                (("run",), step.run),
+                (("check",), step.check),
+                (("compensate", "run"), undo.run),
+                (("compensate", "check"), undo.check),
+                (("probe", "command"), asked),
+            ):
+                yield from self._open_secrets(("steps", name, *where), words, "in the list of processes")
+            yield from self._open_secrets(("steps", name, "workspace"), step.workspace, "in records and states")
         for number, probe in enumerate(self.ready.probes):
-            yield from self._seen_by_all(("ready", "probes", number, "command"), probe.command)
+            yield from self._open_secrets(
+                ("ready", "probes", number, "command"), probe.command, "in the list of processes"
+            )
             for where, value in probe_texts(probe):
                 for reason in self._wrong_in(value, tuple(self.steps), ""):
                     yield ("ready", "probes", number, *where), reason
@@ -433,15 +465,31 @@ class Blueprint:
         except ValueError as error:
             yield str(error)
 
-    def _seen_by_all(self, where: Where, words: Sequence[str]) -> Iterator[Mistake]:
+    def _open_secrets(self, where: Where, value: object, seen: str) -> Iterator[Mistake]:
         try:
-            named = [reference.name for reference in references_in(words) if reference.step is None]
+            named = [reference.name for reference in references_in(value) if reference.step is None]
         except ValueError:
             return
         for name in named:
             if name in self.inputs and self.inputs[name].sensitive:
-                reason = f"the sensitive input {name} would be seen in the list of processes"
-                yield where, f"{reason}: pass it in environment"
+                yield where, f"the sensitive input {name} would be seen {seen}: pass it in environment"
+
+
+def stands_behind(blueprint: Blueprint) -> Mapping[str, Collection[str]]:
+    """By step: those that have to be gone before it is taken away. The graph of needs must have no cycle.
+
+    Whatever needs it goes first; but what it owns goes after it, and what needs that goes before it (rule 16).
+    """
+    dependants = blueprint.dependants()
+    found: dict[str, set[str]] = {}
+    for name in reversed(blueprint.order()):
+        found[name] = set()
+        for child in dependants[name]:
+            found[name] |= found[child] - {name} if blueprint.steps[child].owned_by == name else {child}
+    for name, step in blueprint.steps.items():
+        if step.owned_by is not None:
+            found[name].add(step.owned_by)
+    return found
 
 
 def probe_texts(probe: Probe) -> Iterator[tuple[Where, object]]:

@@ -15,7 +15,6 @@ class DecisionKind(StrEnum):
     RUN = "run"
     WAIT = "wait"
     UNDO = "undo"
-    KEEP = "keep"
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,10 @@ TRANSITIONS: Mapping[RequestState, Collection[RequestState]] = {
 _FAILING = (_S.PARTIAL_FAILURE, _S.REPAIRING)
 
 
+UNSEEN = "unseen"
+"""The disposition of an object that this request made, and that the last look did not find."""
+
+
 class Activity(StrEnum):
     """What is called for a step."""
 
@@ -114,7 +118,8 @@ class RequestEvent:
 
     `activity` is what is called, or has answered. `objects` are all that a step has by now (None: not looked at).
     `until` and `owner` belong to what is retained. `inputs` and `blueprint_digest` are those that hold from here on.
-    `skipped` are the checks of a preflight that somebody left out, each with the reason.
+    `skipped` are the checks of a preflight that somebody left out, each with the reason. `work` tells what the step's
+    work was done from, where that has come to a good end; `missing` are addresses that the provider does not have.
     """
 
     at: datetime
@@ -133,6 +138,8 @@ class RequestEvent:
     inputs: Mapping[str, object] | None = None
     blueprint_digest: str | None = None
     skipped: Mapping[str, str] | None = None
+    work: str | None = None
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +147,11 @@ class StepRecord:
     """What a request's journal says of one step. `attempts` counts how often its work was begun.
 
     `made`: its work was begun, and was not undone since. `done`: it came to its end, and nothing was said against that.
+
+    `worked_at` is when its work last came to a good end, done from what `work` tells, and `stood` what it had made then
+    (address and id). `renewed_at` is when it last made something anew that had stood before, `remade_at` when it did
+    so with everything. Since then, `missing` are addresses that the provider does not have, and `undone` tells that
+    its work was taken away.
     """
 
     status: StepStatus = StepStatus.PENDING
@@ -154,6 +166,13 @@ class StepRecord:
     owner: str = ""
     made: bool = False
     done: bool = False
+    work: str | None = None
+    worked_at: datetime | None = None
+    renewed_at: datetime | None = None
+    remade_at: datetime | None = None
+    stood: frozenset[tuple[str, str | None]] = frozenset()
+    missing: frozenset[str] = frozenset()
+    undone: bool = False
 
     @property
     def standing(self) -> tuple[BlueprintObject, ...]:
@@ -290,11 +309,12 @@ def _after(record: StepRecord, event: RequestEvent) -> StepRecord:
     begins = event.status is StepStatus.RUNNING and record.status is not StepStatus.RUNNING
     gone = event.status in (StepStatus.DESTROYED, StepStatus.ABSENT)
     retained = event.status is StepStatus.RETAINED
-    # Asking whether something is done does nothing; that it is done says that it was made.
+    # What is called is announced first: an error without that made nothing. Asking whether something is done does
+    # nothing, either; that it is done says that it was made.
     begun = event.status is StepStatus.OK or (
-        event.status is not StepStatus.PENDING and event.activity is not Activity.CHECK
+        event.status is StepStatus.RUNNING and event.activity is not Activity.CHECK
     )
-    return replace(
+    after = replace(
         record,
         status=event.status,
         activity=event.activity or record.activity,
@@ -308,4 +328,25 @@ def _after(record: StepRecord, event: RequestEvent) -> StepRecord:
         owner=event.owner if retained else "",
         made=not gone and (record.made or begun),
         done=event.status is StepStatus.OK or (retained and record.done),
+        missing=frozenset() if event.status is StepStatus.OK else record.missing | frozenset(event.missing),
+        undone=gone or record.undone,
+    )
+    return after if event.work is None else _worked(record, after, event)
+
+
+def _worked(before: StepRecord, after: StepRecord, event: RequestEvent) -> StepRecord:
+    """The record of a step whose work has come to a good end."""
+    stands = frozenset((found.address, found.observed_id) for found in after.standing if found.disposition != UNSEEN)
+    known = {address for address, _ in before.stood}
+    anew = {address for address, _ in stands - before.stood if address in known} | (before.missing & known)
+    left = {address for address, _ in stands & before.stood} - anew
+    whole = before.undone or bool(anew and not left)
+    return replace(
+        after,
+        work=event.work,
+        worked_at=event.at,
+        undone=False,
+        renewed_at=event.at if anew or whole else before.renewed_at,
+        remade_at=event.at if whole else before.remade_at,
+        stood=stands,
     )

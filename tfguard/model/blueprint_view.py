@@ -91,8 +91,8 @@ class BlueprintView:
 
     `live`: a tfguard is at work on it. `stuck`: it is in a state that a tfguard has to bring to an end, and none is at
     work; `moved_at` is its last sign of life. A partial failure is to be repaired by `repair_by`. `overdue`: it was
-    not, or a step is kept beyond its date. `ready_now`: `Ready`, and no probe's last look says otherwise. `notes` are
-    for a person.
+    not, or a step is kept beyond its date. `ready_now`: `Ready`, each step is done, and each probe's last look said so.
+    `notes` are for a person.
     """
 
     blueprint: str

@@ -9,7 +9,8 @@ from enum import StrEnum
 
 
 class DispositionKind(StrEnum):
-    """The three ways to settle a finding, what takes the second back, and how a tainted object is kept."""
+    """The three ways to settle a finding, what takes the second back, how a tainted object is kept, and what brings
+    one back that was deleted and waits for its end, so that it can be adopted."""
 
     IMPORT = "import"
     RETAIN = "retain"
@@ -81,6 +82,22 @@ class Disposition:
     def overdue(self, now: datetime) -> bool:
         """Whether it is a retention whose date has passed."""
         return self.kind is DispositionKind.RETAIN and self.until is not None and self.until <= now
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerDamage:
+    """Lines of the ledger that nobody can read: what was decided there is not known. `since` are the findings about
+    which a person has decided later, so that nothing is missing about them."""
+
+    where: str
+    lines: int
+    since: frozenset[str]
+
+    @property
+    def what(self) -> str:
+        """The damage in one line."""
+        count = "a line" if self.lines == 1 else f"{self.lines} lines"
+        return f"{count} of {self.where} cannot be read: what a retention there keeps is not known"
 
 
 def latest(ledger: Iterable[Disposition]) -> Mapping[str, Disposition]:

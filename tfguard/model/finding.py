@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.evidence import Confidence, Evidence
 from tfguard.model.inventory import CloudObject
+from tfguard.model.secrets import WITHHELD_WORD
 
 
 class Verdict(StrEnum):
@@ -28,11 +30,10 @@ class Verdict(StrEnum):
 
 
 _ALL = (DispositionKind.IMPORT, DispositionKind.RETAIN, DispositionKind.DESTROY)
-# Of two objects for one address the state can take none; which one is to go is the person's to say.
 _ACTIONS = {
     Verdict.ORPHANED: _ALL,
     Verdict.UNMANAGED: _ALL,
-    Verdict.DUPLICATED: (DispositionKind.RETAIN, DispositionKind.DESTROY),
+    Verdict.DUPLICATED: _ALL,  # one of several for an address: whoever names it has chosen
     Verdict.TAINTED: (DispositionKind.RETAIN,),
     Verdict.SOFT_DELETED: (DispositionKind.IMPORT,),
 }
@@ -43,7 +44,8 @@ class Finding:
     """One stray object, of one operation or found by a scan; or one that the state marks for replacement (`tainted`).
 
     `address` is the only address that it can belong to; where there are several, `addresses` names them and a person
-    has to choose (rule 11). `provider_key` is the provider configuration through which it was seen.
+    has to choose (rule 11). `provider_key` is the provider configuration through which it was seen. `first_seen` is
+    when a scan told of it first, or the ledger.
     """
 
     id: str
@@ -56,11 +58,18 @@ class Finding:
     disposition: Disposition | None = None
     addresses: tuple[str, ...] = ()
     provider_key: str = ""
+    first_seen: datetime | None = None
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether what names its object was left out, since it repeats a value that is marked as sensitive."""
+        return self.object is not None and self.object.import_id.startswith(WITHHELD_WORD)
 
     @property
     def actions(self) -> tuple[str, ...]:
         """What tfguard can do about it now; nothing for one that is decided or that has no place in the state."""
-        named = self.object is not None or self.verdict is Verdict.TAINTED  # which the state knows by its address
+        has_name = self.object is not None and not self.is_withheld
+        named = has_name or self.verdict is Verdict.TAINTED  # which the state knows by its address
         if self.disposition is not None or not named:
             return ()
         return tuple(kind.value for kind in _ACTIONS.get(self.verdict, ()))

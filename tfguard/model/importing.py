@@ -21,6 +21,18 @@ class ImportTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenImport:
+    """An import block that the configuration has.
+
+    `import_id` is None where it is no plain text: `texts` are those that stand in the block all the same.
+    """
+
+    address: str
+    import_id: str | None
+    texts: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class ImportTrouble:
     """Why a plan of imports failed; `address` is the target that it is about, None where that cannot be told.
 
@@ -38,7 +50,7 @@ class Draft:
     """Configuration for targets that had none: a text for each address, as the engine formats it.
 
     `troubles` are those of the targets for which there is none that can be planned; `texts` has what there is of it all
-    the same. `variables` are the names that it declares for values that the provider marks as sensitive, by address.
+    the same. `variables` are the names that it declares for values that are marked as sensitive, by address.
     `fills` are arguments that the apply will write although no configuration asks for it: a default of the provider's,
     in the place of what it cannot read, or what makes a deletion less harsh.
     """
@@ -47,12 +59,3 @@ class Draft:
     troubles: tuple[ImportTrouble, ...] = ()
     variables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fills: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @property
-    def clean(self) -> frozenset[str]:
-        """The addresses whose configuration can be planned."""
-        return frozenset(self.texts) - {trouble.address for trouble in self.troubles if trouble.address}
-
-    def text(self, addresses: frozenset[str]) -> str:
-        """The configuration of these addresses."""
-        return "\n".join(text for address, text in self.texts.items() if address in addresses)

@@ -12,6 +12,7 @@ class CheckName(StrEnum):
 
     ENGINE = "engine"
     STACKS = "stacks"
+    DATA = "data"
     RECORDS = "records"
     CREDENTIALS = "credentials"
     PERMISSIONS = "permissions"

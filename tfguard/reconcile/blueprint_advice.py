@@ -27,11 +27,13 @@ def blueprint_actions(
     *,
     live: bool,
     command: str,
+    changed: bool = False,
 ) -> Iterator[NextAction]:
     """What can be done next, the likeliest first; without a request nothing but the first apply.
 
     `command` and `file` are how tfguard was called, with a `-chdir`, and how the blueprint was named. `folder` is where
-    the blueprint lies as seen from where the user stands, without a `-chdir`.
+    the blueprint lies as seen from where the user stands, without a `-chdir`. `changed`: it asks for more, or for
+    something else, than what became Ready.
     """
     call = _Calls(f"{command} blueprint", shlex.quote(file))
     state = request.state if request else None
@@ -48,6 +50,8 @@ def blueprint_actions(
         yield call("status", "ask the probes again", "--probe")
         if failing_probes:
             yield call("resume", "repair it")
+        elif changed:
+            yield call("apply", "bring it in line with the blueprint")
     elif state is _S.CANCEL_PENDING:
         yield call("cancel", "take stock of what was made")
     elif state is not _S.SETTLED:
@@ -77,11 +81,11 @@ def _unsettled(blueprint: Blueprint, steps: Sequence[StepView], folder: str) -> 
     asking = [step for step in steps if step.kind is StepKind.STACK and step.decision is DecisionKind.INSPECT]
     for step in asking[:_MOST]:
         own = blueprint.steps[step.id]
-        # The name of a workspace that comes from an input or an output is not known here.
-        workspace = own.workspace or ""
-        chosen = f"TF_WORKSPACE={shlex.quote(workspace)} " if workspace and "${" not in workspace else ""
+        # What comes from an input or an output is not known here.
+        chosen = {**own.environment, **({"TF_WORKSPACE": own.workspace} if own.workspace else {})}
+        told = "".join(f"{key}={shlex.quote(value)} " for key, value in chosen.items() if "${" not in value)
         stack = shlex.quote(f"-chdir={PurePath(folder) / (own.stack or '')}")
-        yield NextAction(f"{chosen}tfguard {stack} status", f"see what {step.id} left open")
+        yield NextAction(f"{told}tfguard {stack} status", f"see what {step.id} left open")
 
 
 def _told(steps: Sequence[StepView], call: _Calls) -> Iterator[NextAction]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-from tfguard.model.blueprint_request import RequestState
+from tfguard.model.blueprint_request import UNSEEN, RequestState
 from tfguard.model.blueprint_view import BlueprintCounts, BlueprintView, ObjectView, StepView
 from tfguard.model.disposition import DispositionKind
 from tfguard.model.operation import StepStatus
@@ -68,6 +68,6 @@ def duplicates(steps: Iterable[StepView]) -> Iterator[str]:
 def _standing(steps: Iterable[StepView]) -> Iterator[tuple[StepView, ObjectView]]:
     for step in steps:
         for found in step.objects:
-            given_up = found.disposition == DispositionKind.DESTROY.value
+            given_up = found.disposition in (DispositionKind.DESTROY.value, StepStatus.DESTROYED.value, UNSEEN)
             if found.observed_id and step.status not in _GONE and not given_up:
                 yield step, found

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from tfguard.blueprint_ports import StackLook
 from tfguard.model.blueprint import Blueprint, BlueprintStep, StepKind
 from tfguard.model.blueprint_decision import Decision, DecisionKind, Told
 from tfguard.model.blueprint_request import Activity, BlueprintObject, Request, StepRecord
 from tfguard.model.operation import StepStatus
+from tfguard.model.reference import references_in
 
 _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
+_WORK = ("stack", "run", "vars", "var_files", "workspace", "environment", "directory")
 
 
 def waits_for(blueprint: Blueprint, request: Request, name: str) -> tuple[str, ...]:
@@ -18,7 +23,17 @@ def waits_for(blueprint: Blueprint, request: Request, name: str) -> tuple[str, .
     return tuple(need for need in blueprint.steps[name].needs if not request.step(need).done)
 
 
-def decide_stack(record: StepRecord, look: StackLook, request: Request) -> Decision:
+def work_of(step: BlueprintStep, request: Request) -> str:
+    """What tells one work of a step from another: what its part of the blueprint says of it, and the inputs in that.
+    Comments, limits, and what other steps say are no part of it."""
+    said = {name: getattr(step, name) for name in _WORK}
+    taken = {one.name: request.inputs.get(one.name) for one in references_in(list(said.values())) if one.step is None}
+    return hashlib.sha256(json.dumps([said, taken], sort_keys=True).encode()).hexdigest()[:16]
+
+
+def decide_stack(
+    step: BlueprintStep, record: StepRecord, look: StackLook, request: Request, told: Told | None = None
+) -> Decision:
     """The way on with a stack whose needs are all done."""
     if look.failure:
         return Decision(DecisionKind.INSPECT, f"its record cannot be read: {look.failure}", asks="mend its record")
@@ -40,13 +55,33 @@ def decide_stack(record: StepRecord, look: StackLook, request: Request) -> Decis
             f"its state is empty, and this request has made {len(record.standing)} objects by it",
             asks="restore the state, or destroy the objects and `tfguard blueprint destroy` the request",
         )
-    if record.done and not _changed(record, request):
-        return Decision(DecisionKind.SKIP, f"done by operation {record.operation_id}, and its state is there")
+    if record.done and _changed(step, record, request):
+        return Decision(DecisionKind.RUN, "its inputs, or its part of the blueprint, have changed since")
+    if record.done and (newer := _newer(step.needs, record, request)):
+        return Decision(DecisionKind.RUN, f"{', '.join(newer)} came to an end anew since, and it builds on that")
     if record.done:
-        return Decision(DecisionKind.RUN, "the inputs or the blueprint have changed since")
+        return Decision(DecisionKind.SKIP, f"done by operation {record.operation_id}, and its state is there")
+    if record.missing:
+        return _vanished(step, record, look, told)
     if record.attempts and look.operation_id:
         return Decision(DecisionKind.RUN, f"operation {look.operation_id} is settled: what it did not make is made now")
     return Decision(DecisionKind.RUN, "it was begun before the engine was started" if record.attempts else "not begun")
+
+
+def _vanished(step: BlueprintStep, record: StepRecord, look: StackLook, told: Told | None) -> Decision:
+    """The way on with a stack that is to have what its provider does not have: data that is gone comes back with no
+    apply."""
+    what = f"its provider does not have {', '.join(sorted(record.missing)[:3])}"
+    if not holds_data(step, record, look.objects):
+        return Decision(DecisionKind.RUN, f"{what}: it is made anew")
+    if told is not None:
+        kind = DecisionKind.SKIP if told.done else DecisionKind.RUN
+        return Decision(kind, f"{'there again' if told.done else 'to be made anew'}, by a person's word: {told.reason}")
+    return Decision(
+        DecisionKind.INSPECT,
+        f"{what}, and it holds data, which would be made anew without it",
+        asks="restore it, then `resume --done STEP --reason TEXT`, or `resume --again STEP --reason TEXT`",
+    )
 
 
 def decide_command(
@@ -69,13 +104,21 @@ def decide_command(
         return Decision(DecisionKind.RUN, "its check says that it is not done")
     if record.status in _GONE:
         return Decision(DecisionKind.RUN, "it was taken away, and is done anew")
-    if record.done and not _changed(record, request):
-        return Decision(DecisionKind.SKIP, "it has run to its end")
     if not record.made:
         return Decision(DecisionKind.RUN, "not begun")
+    if step.owned_by is not None and _after(request.step(step.owned_by).remade_at, record.worked_at, record.began_at):
+        return Decision(DecisionKind.RUN, f"{step.owned_by} was made anew since, and its work was gone with that")
+    changed = _changed(step, record, request) or bool(_renewed(step, record, request))
+    newer = _newer(step.needs, record, request)
+    if record.done and not changed and not (step.idempotent and newer):
+        return Decision(DecisionKind.SKIP, "it has run to its end")
     if step.idempotent:
-        return Decision(DecisionKind.RUN, "it may be run again (idempotent)")
-    what = "has run" if record.done else "was begun, and did not come to a good end"
+        why = f"; {', '.join(newer)} came to an end anew since" if record.done and newer else ""
+        return Decision(DecisionKind.RUN, f"it may be run again (idempotent){why}")
+    what = "was begun, and did not come to a good end"
+    if record.done:
+        others = _renewed(step, record, request)
+        what = f"has run, and {', '.join(others) or 'its part of the blueprint, or its inputs,'} changed since"
     return Decision(
         DecisionKind.INSPECT,
         f"it {what}, and nothing tells whether running it again does harm",
@@ -92,28 +135,6 @@ def decide_probe(record: StepRecord) -> Decision:
 def waiting(behind: Sequence[str]) -> Decision:
     """The way on with a step whose needs are not all done."""
     return Decision(DecisionKind.WAIT, f"waits for {', '.join(behind)}", tuple(behind))
-
-
-def stands_behind(blueprint: Blueprint) -> Mapping[str, Collection[str]]:
-    """By step: those that have to be gone before it is taken away.
-
-    Whatever needs it goes first; but what it owns goes after it, and what needs that goes before it (rule 16).
-    """
-    dependants = blueprint.dependants()
-    found: dict[str, set[str]] = {}
-
-    def before(name: str) -> set[str]:
-        if name not in found:
-            found[name] = set()
-            for child in dependants[name]:
-                found[name] |= before(child) - {name} if blueprint.steps[child].owned_by == name else {child}
-        return found[name]
-
-    whole = {name: set(before(name)) for name in reversed(blueprint.order())}
-    for name, step in blueprint.steps.items():
-        if step.owned_by is not None:
-            whole[name] |= {step.owned_by}
-    return whole
 
 
 def holds_data(step: BlueprintStep, record: StepRecord, seen: Iterable[BlueprintObject]) -> bool:
@@ -134,8 +155,25 @@ def undone_by_compensation(blueprint: Blueprint, request: Request) -> Sequence[s
     )
 
 
-def _changed(record: StepRecord, request: Request) -> bool:
-    return request.changed_at is not None and record.since is not None and record.since < request.changed_at
+def _changed(step: BlueprintStep, record: StepRecord, request: Request) -> bool:
+    return record.work is not None and record.work != work_of(step, request)
+
+
+def _newer(needs: Sequence[str], record: StepRecord, request: Request) -> Sequence[str]:
+    """The needs whose work came to its end after the step's own did."""
+    return [need for need in needs if _after(request.step(need).worked_at, record.worked_at)]
+
+
+def _renewed(step: BlueprintStep, record: StepRecord, request: Request) -> Sequence[str]:
+    """The owner, and the steps whose outputs a command takes, of which something was made anew since."""
+    taken = (one.step for _, text in step.texts() for one in references_in(text))
+    sources = dict.fromkeys(name for name in (step.owned_by, *taken) if name is not None)
+    return [name for name in sources if _after(request.step(name).renewed_at, record.worked_at)]
+
+
+def _after(at: datetime | None, *others: datetime | None) -> bool:
+    known = [other for other in others if other is not None]
+    return at is not None and bool(known) and at > max(known)
 
 
 def _word(record: StepRecord) -> str:

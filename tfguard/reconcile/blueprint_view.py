@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePath
 
-from tfguard.model.blueprint import Blueprint, BlueprintStep
+from tfguard.model.blueprint import Blueprint, BlueprintStep, StepKind
 from tfguard.model.blueprint_decision import Decision
-from tfguard.model.blueprint_request import BlueprintObject, Request, RequestState, StepRecord
+from tfguard.model.blueprint_request import UNSEEN, BlueprintObject, Request, RequestState, StepRecord
 from tfguard.model.blueprint_view import BlueprintView, ObjectView, ProbeView, StepView
 from tfguard.model.config import format_duration
 from tfguard.model.disposition import DispositionKind
@@ -34,13 +34,15 @@ def blueprint_view(
     folder: str | None = None,
     owner: str = "",
     cost_owner: str = "",
+    digest: str = "",
 ) -> BlueprintView:
     """The view at the moment `now`; `request` is None where nothing is on record, as for a draft.
 
     `decisions` are those of the steps that were decided about, which may be none; `live` tells whether a tfguard is at
     work on the request. For the next commands `command` is how tfguard was called, `file` how the blueprint was named,
     and `folder` where it lies as seen from where the user stands (None: as `file` says, there is no `-chdir`). `owner`
-    and `cost_owner` hold where neither the request nor the blueprint names one.
+    and `cost_owner` hold where neither the request nor the blueprint names one. `digest` is that of the file as it is;
+    without it nobody asks whether it has changed.
     """
     beside = str(PurePath(file).parent) if folder is None else folder
     whose = (request.intent.owner if request else blueprint.owner) or owner
@@ -48,7 +50,13 @@ def blueprint_view(
     steps = tuple(_steps(blueprint, request, decisions, now, live=live, owner=whose, cost_owner=pays))
     probes = tuple(_probes(blueprint, request))
     state = request.state if request else None
-    failing = tuple(probe.name for probe in probes if probe.status is StepStatus.ERROR)
+    failing = (
+        *(probe.name for probe in probes if probe.status is StepStatus.ERROR),
+        *(step.id for step in steps if step.kind is StepKind.PROBE and step.status is StepStatus.ERROR),
+    )
+    undone = [step.id for step in steps if step.kind is not None and step.status is not StepStatus.OK]
+    unasked = [probe.name for probe in probes if probe.status is StepStatus.PENDING]
+    changed = request is not None and bool(digest) and digest != request.blueprint_digest
     failing_since = request.failing_since if request else None
     repair_by = None
     if state is _S.PARTIAL_FAILURE and failing_since is not None:
@@ -57,6 +65,13 @@ def blueprint_view(
     stuck = state in _UNDER_WAY and not live
     moved_at = _moved_at(request) if request else None
     notes = _notes(request, steps, failing)
+    if state is _S.READY:
+        if new := [name for name in undone if name not in failing]:
+            notes.append(f"it was Ready without {_these(new, 'step')}, and is not now")
+        if unasked:
+            notes.append(f"{_these(unasked, 'probe')} was never asked: whether it is Ready is not known")
+    if changed and request is not None and not request.terminal:
+        notes.append("the blueprint has changed since it was last applied")
     if stuck and moved_at is not None:
         notes.insert(0, f"no tfguard is at work on it; its last sign of life was {in_words(now - moved_at)} ago")
     if late and failing_since is not None:
@@ -76,7 +91,7 @@ def blueprint_view(
         live=live,
         stuck=stuck,
         overdue=late or any(step.overdue for step in steps),
-        ready_now=state is _S.READY and not failing,
+        ready_now=state is _S.READY and not (failing or undone or unasked),
         failing_probes=failing,
         owner=whose,
         cost_owner=pays,
@@ -85,7 +100,17 @@ def blueprint_view(
         probes=probes,
         transitions=request.transitions if request else (),
         next_actions=tuple(
-            blueprint_actions(blueprint, request, steps, failing, file, beside, live=live, command=command)
+            blueprint_actions(
+                blueprint,
+                request,
+                steps,
+                failing,
+                file,
+                beside,
+                live=live,
+                command=command,
+                changed=bool(changed or undone or unasked),
+            )
         ),
     )
 
@@ -154,7 +179,7 @@ def _stateful(step: BlueprintStep | None, record: StepRecord) -> bool:
 
 def _object(found: BlueprintObject, record: StepRecord, owner: str, cost_owner: str) -> ObjectView:
     disposition = found.disposition
-    if record.status in _GONE:
+    if (record.status in _GONE and disposition != UNSEEN) or found.gone:
         disposition = DispositionKind.DESTROY.value
     elif record.status is StepStatus.RETAINED:
         disposition = DispositionKind.RETAIN.value

@@ -30,14 +30,28 @@ class DestroyRules:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an object is not deleted, and what to do about it."""
+    """Why an object is not deleted, and what to do about it.
+
+    `kept` is what a record may keep of it, where `what` quotes the words of an engine (rule 10); empty: `what` itself.
+    """
 
     what: str
     advice: str
+    kept: str = ""
+
+    @property
+    def for_record(self) -> str:
+        """Why, without anybody else's words."""
+        return self.kept or self.what
 
 
-def refusal(finding: Finding, found: CloudObject, rules: DestroyRules, now: datetime) -> Refusal | None:
-    """Why this finding's object, as it is `found` now, must not be deleted; None where nothing speaks against it."""
+def refusal(
+    finding: Finding, found: CloudObject, rules: DestroyRules, now: datetime, seen_at: datetime | None = None
+) -> Refusal | None:
+    """Why this finding's object, as it is `found` now, must not be deleted; None where nothing speaks against it.
+
+    `seen_at` is when it was there at the latest: of an object without a creation time nothing else tells the age.
+    """
     decided = finding.disposition
     name = f"{found.type} {found.import_id}"
     if decided is not None:
@@ -49,6 +63,11 @@ def refusal(finding: Finding, found: CloudObject, rules: DestroyRules, now: date
         return Refusal(
             f"{name} is {finding.verdict.value}, and only what is known to be stray may be deleted",
             "look again with `tfguard recover` or a scan that can read every state",
+        )
+    if finding.is_withheld:
+        return Refusal(
+            f"{finding.id} is told without its id, which repeats a value that is marked as sensitive",
+            "look it up at the provider, and delete it there",
         )
     if found.account is None:
         return Refusal(
@@ -64,10 +83,11 @@ def refusal(finding: Finding, found: CloudObject, rules: DestroyRules, now: date
         )
     if found.stateful and not rules.stateful:
         return Refusal(f"{name} holds data", "look at what it holds, then add --stateful")
-    if found.created_at is not None and now - found.created_at < rules.grace:
-        age = in_words(now - found.created_at)
+    born = found.created_at or seen_at
+    if born is not None and now - born < rules.grace:
+        age = f"{in_words(now - born)} old" if found.created_at else f"known for {in_words(now - born)} only"
         return Refusal(
-            f"{name} is {age} old, less than the consistency grace of {in_words(rules.grace)}",
+            f"{name} is {age}, less than the consistency grace of {in_words(rules.grace)}",
             "wait: a run that is not over yet may have made it",
         )
     return None

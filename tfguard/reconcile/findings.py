@@ -46,11 +46,22 @@ def came_back(decision: Disposition | None) -> bool:
 
 
 def decisions_since(operation: Operation, ledger: Sequence[Disposition]) -> Mapping[str, Disposition]:
-    """The last decisions by finding id that were made after the operation began, whether or not they still hold.
+    """The last decisions by finding id that are about what the operation left, whether or not they still hold."""
+    began = operation.intent.started_at
+    return {name: entry for name, entry in latest(ledger).items() if is_about(entry, began, began)}
+
+
+def is_about(entry: Disposition, first_seen: datetime, last_seen: datetime) -> bool:
+    """Whether a last decision is about the object that was seen from `first_seen` to `last_seen`.
 
     An id comes from the object's identity alone: an object that is made again under an old name needs a decision anew.
+    So a verified deletion, and an import, say nothing of what was seen since. No clock ends a retention, though: it
+    may be the one of another host, and wrong. Its own date does, or a release.
     """
-    return latest(entry for entry in ledger if entry.at >= operation.intent.started_at)
+    if entry.kind is DispositionKind.RELEASE or (entry.kind is DispositionKind.RETAIN and entry.until is not None):
+        return True
+    is_no_stray_then = entry.kind is not DispositionKind.RETAIN and entry.holds(entry.at)
+    return entry.at >= (last_seen if is_no_stray_then else first_seen)
 
 
 def holding(decided: Mapping[str, Disposition], now: datetime) -> Mapping[str, Disposition]:

@@ -263,6 +263,11 @@ class StateIndex:
                 del claims[claim]  # what is found stays so
         return None
 
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The values that any of the states marks as sensitive; in memory only."""
+        return frozenset().union(*self._secrets.values())
+
     def secrets_of(self, claim: Claim) -> frozenset[str]:
         """The values that a claim's state marks as sensitive; in memory only."""
         state = self._states.number((claim.location, claim.workspace))

@@ -20,6 +20,8 @@ from tfguard.reconcile.findings import lapsed
 from tfguard.reconcile.state_index import Claim, Rivals, Unlisted
 from tfguard.reconcile.verdicts import Ruling, is_newer
 
+_WITHHELD = "what is told of it repeats a value that is marked as sensitive, and is withheld"
+
 Explained = tuple[CloudObject, tuple[Explanation, ...]]
 
 
@@ -115,9 +117,29 @@ def of_equal_name(rivals: Rivals) -> Evidence:
     return Evidence(EvidenceKind.GAP, untold + several)
 
 
+def withheld(finding: Finding, secrets: frozenset[str]) -> Finding:
+    """The finding without what repeats a value that a state marks. Where that is in what names the object, nobody can
+    act on it, and it has another id: one that is made of the name would tell it to whoever guesses."""
+    if not secrets:
+        return finding
+    hidden, found = Withholding(secrets), finding.object
+    shown = without_secrets(found, secrets) if found else None
+    evidence = tuple(replace(one, detail=hidden.text(one.detail, _WITHHELD)) for one in finding.evidence)
+    anew = found is not None and shown is not None and shown.import_id != found.import_id
+    return replace(
+        finding,
+        id=shown.finding_id if shown is not None and anew and finding.disposition is None else finding.id,
+        object=shown,
+        evidence=evidence,
+    )
+
+
 def without_secrets(found: CloudObject, secrets: frozenset[str]) -> CloudObject:
-    """The object without what repeats a value that is marked: it may be the one whose name a state withholds."""
-    texts = (found.id, found.import_id, found.arn, found.name, *found.identity.values(), *found.tags.values())
+    """The object without what repeats a value that is marked: all tags where one does, and all names where one does,
+    for it may be the one whose name a state withholds."""
+    if any(is_secret(text, secrets) for text in (*found.tags, *found.tags.values())):
+        found = replace(found, tags={})
+    texts = (found.id, found.import_id, found.arn, found.name, *found.identity.values())
     if not any(text and is_secret(text, secrets) for text in texts):
         return found
     told_apart = f"{WITHHELD_WORD} {Withholding(secrets).digest(found.import_id)}"

@@ -9,7 +9,7 @@ an object that is listed, but on one that a state has and a complete list has no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -264,7 +264,8 @@ class Judge:
         `explained`: an operation names the object, which says more than what else makes such ones by itself.
         """
         decision = self.kept(found)
-        if decision is not None and not is_newer(found, decision):
+        # One with a date holds until then: the clock by which it was made may be behind that of the provider.
+        if decision is not None and (decision.until is not None or not is_newer(found, decision)):
             return Ruling(Verdict.RETAINED, "retained", decision.reason, decision)
         if found.ignored_because is not None and not explained:
             return _by_catalogue(found, found.ignored_because)
@@ -293,15 +294,16 @@ def soft_deleted(found: CloudObject) -> Ruling:
     return Ruling(Verdict.SOFT_DELETED, "soft-deleted", said_of(found).detail)
 
 
-def kept_by(ledgers: Collection[Disposition], now: datetime) -> Mapping[str, Disposition]:
+def kept_by(ledgers: Iterable[Sequence[Disposition]], now: datetime) -> Mapping[str, Disposition]:
     """The decisions to retain that hold `now`, by finding id: the last one about an object counts."""
     last = last_decisions(ledgers)
     return {name: entry for name, entry in last.items() if entry.kind is DispositionKind.RETAIN and entry.holds(now)}
 
 
-def last_decisions(ledgers: Collection[Disposition]) -> Mapping[str, Disposition]:
-    """The last decision about each object, by finding id, of several ledgers."""
-    return latest(sorted(ledgers, key=lambda entry: entry.at))
+def last_decisions(ledgers: Iterable[Sequence[Disposition]]) -> Mapping[str, Disposition]:
+    """The last decision about each object, by finding id, of several ledgers, each oldest first whatever its clocks."""
+    last = (entry for ledger in ledgers for entry in latest(ledger).values())
+    return latest(sorted(last, key=lambda entry: entry.at))
 
 
 def _by_catalogue(found: CloudObject, reason: str) -> Ruling:

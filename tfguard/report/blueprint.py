@@ -10,6 +10,7 @@ from tfguard.model.blueprint_request import RequestState
 from tfguard.model.blueprint_view import BlueprintView, ObjectView, ProbeView, StepView
 from tfguard.model.durations import in_words
 from tfguard.model.operation import StepStatus
+from tfguard.model.printable import all_printable
 from tfguard.report.paint import Paint
 
 _STYLES: Mapping[StepStatus, tuple[str, ...]] = {
@@ -35,11 +36,12 @@ _FEW = 5
 
 def blueprint_text(view: BlueprintView, paint: Paint) -> str:
     """The whole request for a person: the commands that lead on come last, where they are seen."""
+    view = all_printable(view)
     lines = [_headline(view, paint)]
     lines += [paint(f"  {note}", "yellow") for note in view.notes]
     if view.transitions:
         last = view.transitions[-1]
-        lines.append(f"  {_stamp(last.at)} by {last.actor}: {printable(last.why)}")
+        lines.append(f"  {_stamp(last.at)} by {last.actor}: {last.why}")
     if view.owner or view.cost_owner:
         lines.append(f"  owner {view.owner or 'not named'}, cost owner {view.cost_owner or 'not named'}")
     lines.append(f"  steps: {counted(view.steps)}")
@@ -53,7 +55,7 @@ def blueprint_text(view: BlueprintView, paint: Paint) -> str:
         lines += [_probe_line(probe, view.now, paint) for probe in view.probes]
     if many and (errors := [step for step in view.steps if step.status is StepStatus.ERROR]):
         lines.append("")
-        lines += [paint(f"  error: {step.id}: {printable(step.why)}", "red") for step in errors[:_FEW]]
+        lines += [paint(f"  error: {step.id}: {step.why}", "red") for step in errors[:_FEW]]
         lines += [f"  and {len(errors) - _FEW} more"] if len(errors) > _FEW else []
     if view.next_actions:
         lines.append("")
@@ -67,9 +69,10 @@ def blueprint_text(view: BlueprintView, paint: Paint) -> str:
 
 def transition_text(view: BlueprintView) -> str:
     """Every change of the request's state, oldest first: when, who, from what to what, and why."""
+    view = all_printable(view)
     lines = [
         f"  {_stamp(change.at)}  {change.actor}  {f'{change.before.value} -> ' if change.before else ''}"
-        f"{change.after.value}{f' ({change.step})' if change.step else ''}: {printable(change.why)}"
+        f"{change.after.value}{f' ({change.step})' if change.step else ''}: {change.why}"
         for change in view.transitions
     ]
     return "\n".join(lines or ["  nothing is on record"]) + "\n"
@@ -120,12 +123,6 @@ def waits(step: StepView, statuses: Mapping[str, StepStatus]) -> str:
     return f"{told}, held up by {_few(culprits)}" if culprits else told
 
 
-def printable(text: str) -> str:
-    """`text` on one line and without what a terminal or a picture would take for a command: a service may have said
-    it."""
-    return "".join(char if char.isprintable() else " " for char in text)
-
-
 def object_text(found: ObjectView) -> str:
     """An object: what it is, what was wanted, what exists since when, who pays, and what is decided about it."""
     wanted = ", ".join(f"{name} {value}" for name, value in found.desired.items())
@@ -139,7 +136,7 @@ def object_text(found: ObjectView) -> str:
         parts.append(f"retained until {_day(found.until)}{f' for {found.owner}' if found.owner else ''}")
     elif found.disposition:
         parts.append(_DECIDED.get(found.disposition, found.disposition))
-    return printable(", ".join(parts))
+    return ", ".join(parts)
 
 
 def _headline(view: BlueprintView, paint: Paint) -> str:
@@ -161,11 +158,11 @@ def _step_lines(step: StepView, level: int, behind: str, now: datetime, paint: P
         return
     below = f"  {' ' * _WIDTH}  {indent}  "
     if loud and step.why:
-        yield f"{below}{paint(printable(step.why), *(('red',) if step.status is StepStatus.ERROR else ()))}"
+        yield f"{below}{paint(step.why, *(('red',) if step.status is StepStatus.ERROR else ()))}"
     if step.decision and step.reason not in (step.why, f"waits for {', '.join(step.blocked_by)}"):
-        yield f"{below}{step.decision.value}: {printable(step.reason)}"
+        yield f"{below}{step.decision.value}: {step.reason}"
     if step.asks:
-        yield f"{below}{paint('you', 'bold')}: {printable(step.asks)}"
+        yield f"{below}{paint('you', 'bold')}: {step.asks}"
     for found in step.objects[:_FEW]:
         yield f"{below}{object_text(found)}"
     if len(step.objects) > _FEW:
@@ -195,7 +192,7 @@ def _facts(step: StepView, behind: str, now: datetime) -> Iterator[str]:
 def _probe_line(probe: ProbeView, now: datetime, paint: Paint) -> str:
     status = paint(probe.status.value.ljust(_WIDTH), *_STYLES[probe.status])
     asked = f", asked {in_words(now - probe.at)} ago" if probe.at else ""
-    return f"  {status}  probe {paint(probe.name, 'bold')} ({probe.kind.value}){asked}: {printable(probe.detail)}"
+    return f"  {status}  probe {paint(probe.name, 'bold')} ({probe.kind.value}){asked}: {probe.detail}"
 
 
 def _named(name: str, statuses: Mapping[str, StepStatus]) -> str:

@@ -11,7 +11,8 @@ from xml.sax.saxutils import escape, quoteattr
 from tfguard.model.blueprint_view import BlueprintView, StepView
 from tfguard.model.durations import in_words
 from tfguard.model.operation import StepStatus
-from tfguard.report.blueprint import counted, headline, object_text, printable, waits
+from tfguard.model.printable import printable
+from tfguard.report.blueprint import counted, headline, object_text, waits
 
 _MARGIN = 24
 _LINE = 18

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tfguard.model.address import import_block
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject, Coverage
+from tfguard.model.printable import all_printable, printable
 from tfguard.model.secrets import is_withheld
 from tfguard.report.operation import SETTLE_DUPLICATE, what_the_next_apply_does
 from tfguard.report.paint import Paint
@@ -29,6 +30,7 @@ _COLUMNS = (
     "disposition",
     "name",
 )
+_FORMULA = ("=", "+", "-", "@")
 
 
 def findings_text(findings: Sequence[Finding], coverage: Coverage, paint: Paint) -> str:
@@ -39,6 +41,7 @@ def findings_text(findings: Sequence[Finding], coverage: Coverage, paint: Paint)
 
 def finding_lines(finding: Finding, paint: Paint) -> Iterator[str]:
     """A finding: what it is, where it belongs, the evidence, and what can be done or was decided about it."""
+    finding = all_printable(finding)
     row = _row(finding)
     loud = ("red", "bold") if finding.needs_action else ("dim",) if finding.disposition else ("yellow", "bold")
     yield f"{paint(finding.id, 'bold')}  {paint(finding.verdict.value, *loud)}, {finding.confidence.value}"
@@ -74,28 +77,30 @@ def coverage_line(coverage: Coverage) -> str:
     """How far the look reached; a gap is never left out."""
     if coverage.complete:
         return "coverage: complete"
-    return "coverage: incomplete: " + "; ".join(f"{gap.scope}: {gap.reason}" for gap in coverage.gaps)
+    return printable("coverage: incomplete: " + "; ".join(f"{gap.scope}: {gap.reason}" for gap in coverage.gaps))
 
 
 def findings_csv(findings: Sequence[Finding]) -> str:
-    """For a spreadsheet."""
+    """For a spreadsheet, which takes no cell for a formula: an apostrophe stands before what would begin one."""
     out = io.StringIO()
     writer = csv.DictWriter(out, _COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_row(finding) for finding in findings)
+    for finding in findings:
+        row = _row(all_printable(finding))
+        writer.writerow({name: f"'{cell}" if cell.startswith(_FORMULA) else cell for name, cell in row.items()})
     return out.getvalue()
 
 
 def findings_markdown(findings: Sequence[Finding]) -> str:
     """For a pull request or an issue."""
     head = [" | ".join(_COLUMNS), " | ".join("---" for _ in _COLUMNS)]
-    body = [" | ".join(_markdown(value) for value in _row(finding).values()) for finding in findings]
+    body = [" | ".join(markdown(value) for value in _row(all_printable(finding)).values()) for finding in findings]
     return "".join(f"| {line} |\n" for line in [*head, *body])
 
 
-def _markdown(value: str) -> str:
-    """A cell that shows exactly `value`: what would end it, or mean something in it, is written as an entity."""
-    return re.sub(r"[&<>|\\`*\r\n]", lambda match: f"&#{ord(match[0])};", value)
+def markdown(value: str) -> str:
+    """`value` on one line, as a reader sees it: what would end it, or mean something in it, is written as an entity."""
+    return re.sub(r"[&<>|\\`*]", lambda match: f"&#{ord(match[0])};", value)
 
 
 def import_blocks(findings: Sequence[Finding]) -> str:
@@ -110,6 +115,7 @@ def import_blocks(findings: Sequence[Finding]) -> str:
         for finding in findings
         if finding.address and finding.object and "import" in finding.actions and addresses[finding.address] == 1
         if not is_withheld(finding.address) and not finding.object.soft_deleted
+        if finding.verdict is not Verdict.DUPLICATED
     )
 
 

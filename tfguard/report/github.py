@@ -83,7 +83,9 @@ def findings_summary(findings: Sequence[Finding], coverage: Coverage, command: s
     if marked:
         lines += ["", f"In the state, and tainted: {len(marked)}. The next apply replaces what is not kept.", ""]
         lines += _table(("finding", "for", "object", "next apply"), (_tainted_row(finding) for finding in marked))
-    adopt = [f"{command} import --orphan {finding.id}" for finding in waiting if "import" in finding.actions]
+    # Which of several objects for one address is to be adopted, a person has to choose (rule 11).
+    alone = [finding for finding in waiting if finding.verdict is not Verdict.DUPLICATED]
+    adopt = [f"{command} import --orphan {finding.id}" for finding in alone if "import" in finding.actions]
     keep = [f"{command} orphans retain {finding.id} --reason TEXT" for finding in marked]
     return "\n".join([*lines, *_commands([*adopt, *keep])]) + "\n\n"
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from tfguard.model.disposition import Disposition
 from tfguard.model.operation import Actor, ObservedObject, Operation, OperationStatus, Outcome, Step
+from tfguard.model.printable import all_printable, printable
 from tfguard.model.transition import Transition
 from tfguard.report.paint import Paint
 
@@ -34,6 +36,7 @@ _MEANING = {
 
 def status_text(operation: Operation, status: OperationStatus, next_actions: Sequence[str], paint: Paint) -> str:
     """The whole operation for a person, worst first, with the evidence and the next commands."""
+    operation, next_actions = _shown(operation), [printable(action) for action in next_actions]
     intent, result = operation.intent, operation.result
     how = "open" if operation.open else "settled"
     lines = [
@@ -57,6 +60,11 @@ def status_text(operation: Operation, status: OperationStatus, next_actions: Seq
     return "\n".join(lines) + "\n"
 
 
+def _shown(operation: Operation) -> Operation:
+    """What is told of an operation, printable; without what is not told, which can be long."""
+    return all_printable(replace(operation, intent=replace(operation.intent, baseline=(), providers=()), journal=()))
+
+
 def _ci(actor: Actor) -> str:
     told = (actor.ci_url or actor.ci_job, actor.ci_commit and f"commit {actor.ci_commit}")
     who = f"{actor.ci_system}, started by {actor.ci_actor}" if actor.ci_actor else actor.ci_system
@@ -65,6 +73,7 @@ def _ci(actor: Actor) -> str:
 
 def summary_lines(operation: Operation, next_actions: Sequence[str], paint: Paint) -> Iterator[str]:
     """What to say after a run: nothing when all is in state, else each thing that is not, and what to do."""
+    operation, next_actions = _shown(operation), [printable(action) for action in next_actions]
     marked = Outcome.TAINTED if operation.intent.command != "taint" else None  # which is what the user asked for
     loud = [step for step in worst_first(operation.steps) if step.open or (marked and step.outcome is marked)]
     for step in loud:
@@ -135,14 +144,14 @@ def deletion_line(entry: Disposition) -> str:
     what = f"{entry.object.type} {entry.import_id}" if entry.object else entry.import_id or "an object"
     stage = entry.stage.value if entry.stage else "unknown"
     since = f"since {entry.at:%Y-%m-%d %H:%M:%SZ} by {entry.actor}"
-    return f"the deletion of {what} ({entry.finding_id}) is {stage} {since}"
+    return printable(f"the deletion of {what} ({entry.finding_id}) is {stage} {since}")
 
 
 def history_line(operation: Operation, status: OperationStatus) -> str:
     """One line of `history`."""
     intent = operation.intent
     how = "open" if operation.open else "settled"
-    return (
+    return printable(
         f"{operation.id}  {intent.started_at:%Y-%m-%d %H:%M:%SZ}  {intent.command:<22} {status.value:<12} {how:<8} "
         f"{intent.actor.user}@{intent.actor.host}"
     )
@@ -153,4 +162,4 @@ def transition_lines(transitions: Iterable[Transition]) -> Iterator[str]:
     for change in transitions:
         before = f"{change.before} -> " if change.before else ""
         why = f": {change.why}" if change.why else ""
-        yield f"    {change.at:%Y-%m-%d %H:%M:%SZ}  {change.by}  {change.what}  {before}{change.after}{why}"
+        yield printable(f"    {change.at:%Y-%m-%d %H:%M:%SZ}  {change.by}  {change.what}  {before}{change.after}{why}")

@@ -13,9 +13,10 @@ from tfguard.model.evidence import Confidence, Evidence
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import Coverage
 from tfguard.model.operation import Stack
+from tfguard.model.printable import all_printable, printable
 from tfguard.model.scan import ScanResult
 from tfguard.model.since import KEPT_DAYS, Changes, KeptFinding
-from tfguard.report.findings import called, findings_markdown, import_blocks, in_brackets
+from tfguard.report.findings import called, findings_markdown, import_blocks, in_brackets, markdown
 from tfguard.report.operation import SETTLE_DUPLICATE
 from tfguard.report.paint import Paint
 
@@ -53,7 +54,6 @@ _MOST_NAMES = 6
 _ELSEWHERE = "see --format json"
 _COMMANDS = {"import": "import --orphan ID", "retain": "orphans retain ID", "destroy": "orphans destroy ID"}
 _FROM_FILE = "with --findings FILE (what `scan --state-file FILE` kept)"
-_STEERING = re.compile(r"(?!\x1b\[[0-9;]*m)[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _TYPE = re.compile(r"[a-z0-9]+_[a-z0-9_]+")
 
 
@@ -83,21 +83,19 @@ def scan_text(result: ScanResult, shown: Sequence[Finding], changes: Changes | N
         title = paint(f"{verdict.value} ({len(findings)})", *_LOUD.get(verdict, ("bold",)))
         lines.append(f"{title}: {_MEANING[verdict]}")
         usual = _usual_evidence(findings)
-        lines += [f"  evidence, of those without their own: {_told(item)}" for item in usual]
+        lines += [printable(f"  evidence, of those without their own: {_told(item)}") for item in usual]
         most = _MOST_LEFT_OUT if verdict in _LEFT_OUT else len(findings)
         for finding in findings[:most]:
             lines += _finding_lines(finding, paint, usual, is_new=finding.id in new)
         if len(findings) > most:
             lines.append(f"  and {len(findings) - most} more: {_ELSEWHERE}")
-        lines += [f"  {line}" for line in _next_lines(findings, result.stacks)]
+        lines += [printable(f"  {line}") for line in _next_lines(findings, result.stacks)]
         lines.append("")
     if not shown:
         lines.append("no findings")
-    lines += _since_lines(changes)
-    lines += _rest(result)
-    lines.append(f"looked at: {_looked_at(result)}")
+    lines += map(printable, (*_since_lines(changes), *_rest(result), f"looked at: {_looked_at(result)}"))
     lines += gap_lines(result.coverage)
-    return "\n".join([*map(_one_line, lines), scan_coverage(result)]) + "\n"
+    return "\n".join([*lines, scan_coverage(result)]) + "\n"
 
 
 def scan_coverage(result: ScanResult) -> str:
@@ -121,7 +119,7 @@ def gap_lines(coverage: Coverage) -> list[str]:
     for reason, places in list(reasons.items())[:_MOST_GAP_LINES]:
         where = _few([_with_types(*one) for one in places.items()], _MOST_PLACES, "; ", "place")
         head = "gap" if counts[reason] == 1 else f"{counts[reason]} gaps"
-        lines.append(_one_line(f"{head}: {where}: {reason}"))
+        lines.append(printable(f"{head}: {where}: {reason}"))
     if left := sum(counts[reason] for reason in list(reasons)[_MOST_GAP_LINES:]):
         lines.append(f"and {left} more gaps: {_ELSEWHERE}")
     return lines
@@ -155,7 +153,7 @@ def _looked_at(result: ScanResult) -> str:
 def scan_markdown(result: ScanResult, shown: Sequence[Finding]) -> str:
     """For a pull request or an issue."""
     said = [*gap_lines(result.coverage), scan_coverage(result)]
-    lines = [re.sub(r"[&<>|\\`*\r\n]", lambda match: f"&#{ord(match[0])};", line) for line in said]
+    lines = [markdown(line) for line in said]
     return "\n\n".join([findings_markdown(shown).rstrip("\n"), *lines]) + "\n"
 
 
@@ -170,7 +168,7 @@ def scan_import_blocks(result: ScanResult, shown: Sequence[Finding]) -> str:
         if finding.verdict is Verdict.UNMANAGED and finding.object and "import" in finding.actions:
             address = _free_address(finding.object.type, finding.object.name or finding.object.import_id, taken)
             block = import_block(address, finding.object.import_id)
-            blocks.append(f"# {finding.id}: the address is a proposal\n{block}")
+            blocks.append(f"# {printable(finding.id)}: the address is a proposal\n{block}")
     said = [f"# {line}" for line in (*gap_lines(result.coverage), scan_coverage(result))]
     return "\n".join([*(block for block in blocks if block), *said]) + "\n"
 
@@ -212,6 +210,8 @@ def _program(stack: Stack) -> str:
 
 
 def _finding_lines(finding: Finding, paint: Paint, usual: tuple[Evidence, ...], *, is_new: bool) -> list[str]:
+    own = finding.evidence != usual
+    finding = all_printable(finding)
     found = finding.object
     mark = paint(" new", "yellow") if is_new else ""
     if found is None:
@@ -227,7 +227,7 @@ def _finding_lines(finding: Finding, paint: Paint, usual: tuple[Evidence, ...], 
         if addresses := finding.addresses or ((finding.address,) if finding.address else ()):
             known = finding.verdict is Verdict.MANAGED
             lines.append(f"    {'at' if known else 'for'} {' or '.join(addresses)}")
-    if finding.evidence != usual:
+    if own:
         lines += [f"    evidence: {text}" for text in map(_told, finding.evidence)] or ["    evidence: none"]
     if finding.verdict is Verdict.DUPLICATED and not finding.disposition:
         lines.append(f"    to settle: {SETTLE_DUPLICATE}")
@@ -266,11 +266,6 @@ def _rest(result: ScanResult) -> list[str]:
 
 def _most_first(pair: tuple[str, int]) -> tuple[int, str]:
     return -pair[1], pair[0]
-
-
-def _one_line(text: str) -> str:
-    """One line, whatever names are in it: with a line break in one, it could tell of another coverage."""
-    return _STEERING.sub("\ufffd", text)
 
 
 def _count(number: int, word: str) -> str:

@@ -13,11 +13,15 @@ ADVICE = 'correct this line; README, "Blueprints" lists every key'
 
 def load_blueprint(path: Path) -> Authored[Blueprint]:
     """The blueprint in the file `path`, with the line of each of its parts; raises `ConfigError`."""
+    return parse_blueprint(read_blueprint(path), str(path))
+
+
+def read_blueprint(path: Path) -> str:
+    """The text of a blueprint's file. Raises `ConfigError`."""
     try:
-        text = read_text(path, ADVICE)
+        return read_text(path, ADVICE)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}", "name the file of a blueprint") from error
-    return parse_blueprint(text, str(path))
 
 
 def parse_blueprint(text: str, file: str = "blueprint.yaml") -> Authored[Blueprint]:

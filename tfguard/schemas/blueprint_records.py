@@ -14,12 +14,16 @@ from tfguard.schemas.document import Document, Lines, decode_lines
 
 @dataclass(frozen=True, slots=True)
 class CancelWish:
-    """Somebody wants a request to stop: no new step is begun. With `interrupt`, running calls get one interrupt."""
+    """Somebody wants a request to stop: no new step is begun. With `interrupt`, running calls get one interrupt.
+
+    `run` is the tfguard that is meant, by the id of its lease: one that comes later was not asked to stop.
+    """
 
     at: datetime
     actor: str
     reason: str
     interrupt: bool = False
+    run: str = ""
 
 
 @dataclass(frozen=True, slots=True)

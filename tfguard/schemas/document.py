@@ -115,10 +115,12 @@ class Lines(Generic[T]):
     """The items of a journal, in order, and how many lines were cut off while they were written.
 
     With `cut` above zero something happened that is not in `items`: nothing may be called "never started" (rule 3).
+    The items from `whole_from` on stand behind the last such line: nothing is missing among them.
     """
 
     items: tuple[T, ...]
     cut: int = 0
+    whole_from: int = 0
 
 
 def decode_lines(document: Document[T], data: bytes, where: str) -> Lines[T]:
@@ -128,7 +130,7 @@ def decode_lines(document: Document[T], data: bytes, where: str) -> Lines[T]:
     stands, since the next writer starts a new line. A line that is JSON of another shape raises what `decode` raises.
     """
     items: list[T] = []
-    cut = 0
+    cut = whole_from = 0
     for number, line in enumerate(data.split(b"\n"), start=1):
         if not line.strip():
             continue
@@ -136,10 +138,10 @@ def decode_lines(document: Document[T], data: bytes, where: str) -> Lines[T]:
         try:
             raw = parse_json(line, name)
         except CorruptRecordError:
-            cut += 1
+            cut, whole_from = cut + 1, len(items)
         else:
             items.append(document.read(raw, name))
-    return Lines(tuple(items), cut)
+    return Lines(tuple(items), cut, whole_from)
 
 
 def parse_json(data: bytes, where: str) -> object:

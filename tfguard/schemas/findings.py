@@ -56,7 +56,7 @@ SHAPE: Shape = {
     },
     "sum?": str,
 }
-"""What the document holds; `scan` and `since` only where a scan wrote it, `sum` only in what `--state-file` keeps."""
+"""What the document holds; `scan`, `since` and `sum` only where a scan wrote it."""
 
 
 class FindingView(Protocol):

@@ -13,17 +13,19 @@ from tfguard.model.scan import ScanResult
 from tfguard.model.since import Changes, KeptFinding, KeptScan
 from tfguard.schemas.codec import ShapeError, dump, load
 from tfguard.schemas.document import SUM, with_sum
-from tfguard.schemas.findings import SCHEMA, SHAPE, finding_body, findings_document
+from tfguard.schemas.findings import SCHEMA, finding_body, findings_document
 
 _ADVICE = "name a file that `tfguard scan --state-file FILE` wrote, or to begin anew one that is not there yet"
 _MOST = 1 << 53
-_FIELDS = {"schema", *(name.removesuffix("?") for name in SHAPE)}
 
 
 def scan_document(
     result: ScanResult, findings: Sequence[Finding], changes: Changes | None = None
 ) -> Mapping[str, object]:
-    """The document of a scan that shows `findings`; `changes` are those since an earlier one, where that was asked."""
+    """The document of a scan that shows `findings`; `changes` are those since an earlier one, where that was asked.
+
+    It carries a sum, since `--findings` takes it as well: what is deleted may hang on it.
+    """
     document = findings_document(findings, result.coverage, result.summary)
     seen = changes.first_seen if changes else {}
     bodies = [
@@ -40,7 +42,8 @@ def scan_document(
         "places": dump(result.places, keep_none=True),
     }
     since = {"since": _since(changes)} if changes else {}
-    return {**document, "findings": bodies, "scan": scan, "scope": dump(result.scope, keep_none=True), **since}
+    whole = {**document, "findings": bodies, "scan": scan, "scope": dump(result.scope, keep_none=True), **since}
+    return with_sum(whole)
 
 
 def _since(changes: Changes) -> Mapping[str, object]:
@@ -91,12 +94,11 @@ def _check(kept: KeptScan) -> None:
 
 
 def _check_sum(raw: Mapping[str, object]) -> None:
-    """What was changed after it was written may lack findings. Without a sum it is what `scan --format json` prints."""
-    if SUM in raw:
-        if with_sum(raw)[SUM] != raw[SUM]:
-            raise ShapeError((), "it was changed after it was written")
-    elif unknown := raw.keys() - _FIELDS:
-        raise ShapeError((min(unknown),), "is not known, and there is no sum")
+    """What was changed after it was written may lack findings, or have made a stray object of one that is none."""
+    if SUM not in raw:
+        raise ShapeError((), "it has no sum, which every scan writes")
+    if with_sum(raw)[SUM] != raw[SUM]:
+        raise ShapeError((), "it was changed after it was written")
 
 
 def load_kept(path: Path) -> KeptScan:

@@ -33,7 +33,24 @@ from tfguard.model.plan import Plan
 from tfguard.schemas.blueprint_file import parse_blueprint
 from tfguard.stores.local import LocalStore
 
-Crash = type("Crash", (BaseException,), {"__doc__": "The process is gone."})
+HEAD = "apiVersion: tfguard/v1\nkind: Blueprint\nname: b\nowner: team\n"
+FIVE = (
+    HEAD
+    + """
+steps:
+  network:  {stack: network}
+  database: {stack: database, needs: [network], stateful: true, on_failure: retain, retain_for: 7d}
+  migrate:  {run: [migrate], needs: [database], owned_by: database, idempotent: true}
+  binding:  {stack: binding, needs: [migrate], compensate: {run: [unbind]}}
+  probe:    {probe: {tcp: "x:1", within: 5s}, needs: [binding]}
+ready:
+  probes: [{name: sql, sql: "postgresql://x", within: 5s}]
+"""
+)
+
+
+class Crash(BaseException):
+    """The process is gone."""
 
 
 @dataclass
@@ -42,9 +59,10 @@ class Clock:
 
     time: datetime = datetime(2026, 1, 20, tzinfo=UTC)
     interrupted: bool = False
+    step: timedelta = timedelta(milliseconds=1)
 
     def now(self) -> datetime:
-        self.time += timedelta(milliseconds=1)
+        self.time += self.step
         return self.time
 
     def sleep(self, seconds: float) -> bool:
@@ -86,7 +104,11 @@ class Console:
 
 @dataclass
 class StandInStack:
-    """What a provider, a state and a record hold for one stack. `exists` counts its objects at the provider."""
+    """What a provider, a state and a record hold for one stack. `exists` counts how often it was made.
+
+    `others` are objects beside the one that it makes: a stray has a finding, all others are in the state. It is at work
+    for the next `alive` looks.
+    """
 
     exists: int = 0
     in_state: bool = False
@@ -94,17 +116,24 @@ class StandInStack:
     operations: int = 0
     stateful: bool = False
     last: str = ""
+    others: list[BlueprintObject] = field(default_factory=list)
+    alive: int = 0
 
     def look(self) -> StackLook:
+        operation = f"op-{self.operations}" if self.operations else None
+        if self.alive:
+            self.alive -= 1
+            return StackLook(operation_id=operation, alive=True, open=True)
         stray = self.lost
         known = BlueprintObject("x.y", "x", observed_id="x-1", stateful=self.stateful, finding="o-1" if stray else None)
+        managed = [one for one in self.others if one.finding is None]
         return StackLook(
-            operation_id=f"op-{self.operations}" if self.operations else None,
+            operation_id=operation,
             command=self.last,
             open=stray,
             adoptable=("o-1",) if stray else (),
-            objects=(known,) if self.in_state or stray else (),
-            managed=int(self.in_state),
+            objects=((known,) if self.in_state or stray else ()) + tuple(self.others),
+            managed=int(self.in_state) + len(managed),
         )
 
 
@@ -113,7 +142,8 @@ class StandIn:
     """Stacks, commands and services, by the name of their step.
 
     `faults` tells by step what the next calls end with (a lost reply: `lost`); `crash_at` kills the process, as it
-    were, at the call of this number, before it (False) or after it (True).
+    were, at the call of this number, before it (False) or after it (True). A command is still at work for the next
+    looks that `running` counts by step; `inits` tells by step what the next of them end with.
     """
 
     stacks: dict[str, StandInStack] = field(default_factory=dict)
@@ -121,6 +151,8 @@ class StandIn:
     services: dict[str, bool] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
     crash_at: tuple[int, bool] | None = None
+    running: dict[str, int] = field(default_factory=dict)
+    inits: dict[str, list[int]] = field(default_factory=dict)
     outputs_of: dict[str, Mapping[str, Output]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
@@ -131,7 +163,8 @@ class StandIn:
         return StackFacts(str(place.directory), None)
 
     def initialise(self, place: StackPlace, step: str) -> CallEnd:  # noqa: ARG002 (the port's)
-        return CallEnd(0)
+        planned = self.inits.get(step, [])
+        return CallEnd(planned.pop(0) if planned else 0)
 
     def look(self, place: StackPlace) -> StackLook:
         return self.of(place).look()
@@ -169,6 +202,7 @@ class StandIn:
             if fault:
                 return 1
             stack.exists, stack.in_state = 0, False
+            stack.others = [one for one in stack.others if one.finding is not None]
             return 0
 
         return self._call("destroy", step, work)
@@ -191,8 +225,10 @@ class StandIn:
             " ".join(command.words), step, lambda fault: int(fault) if fault.isdigit() else int(bool(fault))
         )
 
-    def still_runs(self, step: str) -> bool:  # noqa: ARG002 (the port's)
-        return False
+    def still_runs(self, step: str) -> bool:
+        left = self.running.get(step, 0)
+        self.running[step] = max(0, left - 1)
+        return left > 0
 
     def ask(self, probe: Probe) -> ProbeAnswer:
         ok = self.services.get(probe.name, True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from tfguard.blueprint_ports import CallEnd, StackCall, StackLook, StackPlace
+from tfguard.blueprint_ports import CallEnd, StackCall, StackFacts, StackLook, StackPlace
 from tfguard.catalog.loader import load_catalog
 from tfguard.errors import (
     InputError,
@@ -84,6 +84,12 @@ class Stacks:
     init_exit: int = 0
     initialised: list[str] = field(default_factory=list)
     planned: list[str] = field(default_factory=list)
+    locations: dict[str, str] = field(default_factory=dict)
+    calls: list[StackCall] = field(default_factory=list)
+
+    def facts(self, place: StackPlace) -> StackFacts:
+        name = place.directory.name
+        return StackFacts(self.locations.get(name, f"{name} {place.workspace or 'default'}"), None)
 
     def look(self, place: StackPlace) -> StackLook:
         return self.looks.get(place.directory.name, StackLook(managed=0))
@@ -94,6 +100,7 @@ class Stacks:
 
     def plan(self, call: StackCall) -> Plan | str:
         self.planned.append(call.place.directory.name)
+        self.calls.append(call)
         return self.plans.get(call.place.directory.name, plan())
 
     def outputs(self, place: StackPlace) -> Mapping[str, Any]:  # noqa: ARG002 (the port's signature)
@@ -509,3 +516,53 @@ def test_quotas_of_a_simulated_account_against_what_is_in_it(
     assert told() == [(FAILED, "4 exist, 1 planned, 1 kept free; the limit is 5"), not_known]
     ((status, detail),) = scene.told(CheckName.PERMISSIONS)
     assert (status, detail.partition(";")[0]) == (OK, "aws_iam_role, aws_vpc can be listed")
+
+
+def test_two_folders_that_turn_out_to_have_one_state_fail(scene: Scene) -> None:
+    scene.stacks.locations = {"network": "s3 bucket/key default", "service": "s3 bucket/key default"}
+    assert (FAILED, "service: it has the same state as the step network: s3 bucket/key default") in scene.told(
+        CheckName.STACKS
+    )
+
+
+def test_a_stack_is_planned_in_the_environment_of_its_step(scene: Scene) -> None:
+    scene.text = ONE.replace("stack: network", "stack: network, environment: {AWS_PROFILE: prod}")
+    scene.look()
+    assert [call.place.environment for call in scene.stacks.calls] == [{"AWS_PROFILE": "prod"}]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "action", "told"),
+    [
+        ("", "aws_db_instance", Action.REPLACE, "would be replaced"),
+        ("", "aws_db_instance", Action.DELETE, "would be deleted"),
+        ("", "aws_db_instance", Action.UPDATE, None),
+        ("", "aws_iam_role", Action.REPLACE, None),
+        (", stateful: true", "aws_iam_role", Action.REPLACE, "would be replaced"),
+        (", stateful: false", "aws_db_instance", Action.DELETE, None),
+    ],
+)
+def test_a_plan_that_takes_data_away_fails(
+    scene: Scene, said: str, kind: str, action: Action, told: str | None
+) -> None:
+    scene.text = ONE.replace("stack: network", f"stack: network{said}")
+    scene.stacks.plans["network"] = plan(create(kind, action))
+    ((status, detail),) = scene.told(CheckName.DATA)
+    assert status is (FAILED if told else OK)
+    assert not told or detail == f"network: {kind}.x, which holds data, {told}"
+    assert scene.told(CheckName.DATA, data="it is a copy") == [(SKIPPED, "it is a copy")]
+
+
+def test_what_becomes_of_data_is_not_known_without_a_plan(scene: Scene) -> None:
+    scene.text = ONE.replace("stack: network", "stack: network, stateful: true")
+    scene.events = (RequestEvent(NOW, "me", "x", step="network", status=StepStatus.RUNNING),)
+    ((status, detail),) = scene.told(CheckName.DATA, stacks="it is slow")
+    assert (status, detail.startswith("what becomes of the data of network")) == (UNKNOWN, True)
+
+
+def test_what_builds_on_a_step_that_is_done_anew_is_planned_too(scene: Scene) -> None:
+    scene.events = (replace(done("network"), work="earlier"), replace(done("service"), work=None))
+    for name in ("network", "service"):
+        scene.stacks.looks[name] = StackLook(operation_id="01O", managed=1)
+    scene.look()
+    assert sorted(scene.stacks.planned) == ["network", "service"]

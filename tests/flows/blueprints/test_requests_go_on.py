@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from request_stand_ins import Crash, Desk, Host, StandInStack
+from request_stand_ins import FIVE, HEAD, Crash, Desk, Host, StandInStack
 
 from tfguard.blueprint_ports import CallEnd, StackCall, Verified
 from tfguard.errors import CorruptRecordError, OpenOperationError, OperationAliveError, RecordError, UsageError
@@ -21,20 +21,6 @@ from tfguard.model.blueprint_request import TRANSITIONS, RequestState
 from tfguard.model.lease import Liveness
 
 S = RequestState
-HEAD = "apiVersion: tfguard/v1\nkind: Blueprint\nname: b\nowner: team\n"
-FIVE = (
-    HEAD
-    + """
-steps:
-  network:  {stack: network}
-  database: {stack: database, needs: [network], stateful: true, on_failure: retain, retain_for: 7d}
-  migrate:  {run: [migrate], needs: [database], owned_by: database, idempotent: true}
-  binding:  {stack: binding, needs: [migrate], compensate: {run: [unbind]}}
-  probe:    {probe: {tcp: "x:1", within: 5s}, needs: [binding]}
-ready:
-  probes: [{name: sql, sql: "postgresql://x", within: 5s}]
-"""
-)
 HOSTS = (
     HEAD
     + """
@@ -403,7 +389,8 @@ def test_a_journal_that_somebody_changed_is_not_believed(desk: Desk) -> None:
 
 
 def test_a_thousand_steps_are_planned_made_and_gone_on_with(tmp_path: Path) -> None:
-    steps = "".join(f"  s{n}: {{stack: s{n}, needs: [{f's{n - 1}' if n % 10 else ''}]}}\n" for n in range(1000))
+    steps = "".join(f"  s{n}: {{stack: s{n}, needs: [{f's{n - 1}' if n % 10 else ''}]}}\n" for n in range(999))
+    steps += f"  s999: {{stack: s999, needs: [s998, {', '.join(f's{n}' for n in range(9, 990, 10))}]}}\n"
     desk = Desk(tmp_path, HEAD + "parallel: 8\nsteps:\n" + steps)
     desk.world.faults["s999"] = ["refused"]
     assert desk.provide().state is S.PARTIAL_FAILURE

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
 
 from tfguard.blueprint_ports import ProbeAnswer
 from tfguard.errors import TfguardError
 from tfguard.flows.blueprints.context import BlueprintContext, Values
 from tfguard.flows.blueprints.requests import Journal
 from tfguard.model.blueprint import Probe
-from tfguard.model.blueprint_request import RequestEvent
+from tfguard.model.blueprint_request import Activity, RequestEvent
 from tfguard.model.config import format_duration
 from tfguard.model.operation import StepStatus
 
@@ -41,26 +43,57 @@ def ask_probes(
 ) -> Sequence[str]:
     """Ask every probe of `ready:`, at the same time, and write each answer down; the names of those that failed.
 
-    A probe whose references have no value has failed. Raises `RecordError`.
+    A probe whose references have no value has failed. With `once` the steps that are probes are asked, too, where what
+    they need is there; and of a probe whose references have no value here nothing is written: whoever looks may have
+    less than who provides. Raises `RecordError`.
     """
-    probes = context.blueprint.ready.probes
+    probes = [_Question(probe.name, probe, is_step=False) for probe in context.blueprint.ready.probes]
+    if once and not context.requests.live():
+        probes += _probe_steps(context, journal)
     if not probes:
         return ()
 
-    def ask(probe: Probe) -> ProbeAnswer:
+    def ask(question: _Question) -> ProbeAnswer | None:
         try:
-            return ask_until(context, values.probe(probe, f"probe {probe.name}"), stop, once=once)
+            resolved = values.probe(question.probe, f"probe {question.name}")
         except TfguardError as error:
-            return ProbeAnswer(False, error.what)
+            context.console.warn(f"probe {question.name} cannot be asked: {error.what}; {error.advice}")
+            return None if once else ProbeAnswer(False, error.what)
+        return ask_until(context, resolved, stop, once=once)
 
     with ThreadPoolExecutor(len(probes)) as pool:
         answers = list(zip(probes, pool.map(ask, probes), strict=True))
-    for probe, answer in answers:
-        status = StepStatus.OK if answer.ok else StepStatus.ERROR
-        context.console.say(f"probe {probe.name}: {status.value}: {answer.detail}")
-        journal.write(
-            lambda at, by, name=probe.name, seen=answer, status=status: RequestEvent(  # type: ignore[misc]
-                at, by, seen.detail, probe=name, status=status
-            )
-        )
-    return [probe.name for probe, answer in answers if not answer.ok]
+    for question, answer in answers:
+        if answer is not None:
+            context.console.say(f"probe {question.name}: {_status(answer).value}: {answer.detail}")
+            journal.write(partial(_told, question, answer))
+    return [question.name for question, answer in answers if answer is None or not answer.ok]
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A probe of `ready:`, or of a step with this name."""
+
+    name: str
+    probe: Probe
+    is_step: bool
+
+
+def _probe_steps(context: BlueprintContext, journal: Journal) -> Iterator[_Question]:
+    """The steps that are probes and were asked before, where what they need is done."""
+    request = journal.request
+    for name, step in context.blueprint.steps.items():
+        asked = request.step(name).made and all(request.step(need).done for need in step.needs)
+        if step.probe is not None and asked:
+            yield _Question(name, step.probe, is_step=True)
+
+
+def _told(question: _Question, answer: ProbeAnswer, at: datetime, by: str) -> RequestEvent:
+    status = _status(answer)
+    if question.is_step:
+        return RequestEvent(at, by, answer.detail, step=question.name, status=status, activity=Activity.PROBE)
+    return RequestEvent(at, by, answer.detail, probe=question.name, status=status)
+
+
+def _status(answer: ProbeAnswer) -> StepStatus:
+    return StepStatus.OK if answer.ok else StepStatus.ERROR

@@ -9,12 +9,14 @@ from datetime import timedelta
 from tfguard.errors import UsageError
 from tfguard.flows.blueprints.context import BlueprintContext
 from tfguard.flows.blueprints.requests import Journal
-from tfguard.flows.blueprints.take_away import keep, settle, take_stock
+from tfguard.flows.blueprints.settling import come_to_rest, settle
+from tfguard.flows.blueprints.take_away import keep
 from tfguard.model.blueprint_request import Request, RequestState
 from tfguard.model.config import format_duration
 
 _POLL_SECONDS = 0.5
 _S = RequestState
+_CAN_BE_KEPT = (_S.PARTIAL_FAILURE, _S.SETTLED, _S.RETAINED_FOR_REVIEW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +46,28 @@ def cancel(context: BlueprintContext, options: CancelOptions) -> Request:
         if not options.wait or not _until_it_has_stopped(context):
             return context.requests.read(request.id)
     with context.requests.holding():
-        journal = Journal(context.requests, context.requests.read(request.id))
-        state = journal.request.state
-        if options.retain is not None and state in (_S.PARTIAL_FAILURE, _S.SETTLED, _S.RETAINED_FOR_REVIEW):
-            return keep(context, journal, options.retain, options.owner, options.reason)
-        if state is _S.READY:
-            raise UsageError(
-                f"request {request.id} is Ready: nothing of it runs", "`tfguard blueprint destroy` takes it away"
-            )
-        take_stock(context, journal)
-        settle(context, journal, options.reason)
-        if options.retain is not None:
-            keep(context, journal, options.retain, options.owner, options.reason)
+        try:
+            return _at_rest(context, Journal(context.requests, context.requests.read(request.id)), options)
+        finally:
+            context.requests.forget_cancel(request.id)
+
+
+def _at_rest(context: BlueprintContext, journal: Journal, options: CancelOptions) -> Request:
+    """Cancel a request that nobody works on; it is left as it is while something of it still runs, and the user does
+    not wait for that."""
+    request = journal.request
+    if request.state is _S.READY:
+        raise UsageError(
+            f"request {request.id} is Ready: nothing of it runs", "`tfguard blueprint destroy` takes it away"
+        )
+    if request.terminal:
+        raise UsageError(f"request {request.id} is over by now", "see `tfguard blueprint status`")
+    kept_as_it_is = options.retain is not None and request.state in _CAN_BE_KEPT
+    if not (come_to_rest(context, journal) if kept_as_it_is else settle(context, journal, options.reason)):
         return journal.request
+    if options.retain is not None:
+        keep(context, journal, options.retain, options.owner, options.reason)
+    return journal.request
 
 
 def _check_retention(context: BlueprintContext, options: CancelOptions) -> None:

@@ -72,8 +72,8 @@ class Values:
     def place(self, name: str) -> StackPlace:
         """Where a step's stack lies. Raises `InputError`."""
         step = self.context.blueprint.steps[name]
-        workspace = as_text(self._resolved(step.workspace, name)) if step.workspace else None
-        return StackPlace(self.context.folder / (step.stack or ""), workspace)
+        workspace = self._word(step.workspace, name) if step.workspace else None
+        return StackPlace(self.context.folder / (step.stack or ""), workspace, self._environment(step, name))
 
     def call(self, name: str) -> StackCall:
         """A step's stack with the values of its variables. Raises `InputError`."""
@@ -139,7 +139,7 @@ class Values:
             )
         if output.sensitive and seen_by_all:
             raise InputError(
-                f"${{{reference}}} is sensitive, and would be seen in the list of processes",
+                f"${{{reference}}} is sensitive, and would be seen by all",
                 "pass it in `environment:`",
             )
         return output.value
@@ -150,7 +150,7 @@ class Values:
             return value
         if seen_by_all:
             raise InputError(
-                f"${{{reference}}} is sensitive, and would be seen in the list of processes",
+                f"${{{reference}}} is sensitive, and would be seen by all",
                 "pass it in `environment:`",
             )
         try:

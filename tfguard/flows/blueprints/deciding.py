@@ -11,10 +11,19 @@ from tfguard.model.blueprint_decision import Decision, DecisionKind
 from tfguard.model.blueprint_request import Request
 from tfguard.reconcile.blueprint_steps import decide_command, decide_probe, decide_stack, waiting, waits_for
 
+_WORK = (DecisionKind.RUN, DecisionKind.ADOPT, DecisionKind.UNDO)
+
 
 def decisions(context: BlueprintContext, request: Request) -> Mapping[str, Decision]:
     """The way on with each step. Records and states are read; no provider, no check and no probe is asked."""
-    return {name: _decision(context, request, name) for name in context.blueprint.steps}
+    found: dict[str, Decision] = {}
+    for name in context.blueprint.order():
+        decision, step = _decision(context, request, name), context.blueprint.steps[name]
+        worked = [n for n in step.needs if context.blueprint.steps[n].probe is None and found[n].kind in _WORK]
+        if decision.kind is DecisionKind.SKIP and worked and (step.kind is StepKind.STACK or step.idempotent):
+            decision = Decision(DecisionKind.RUN, f"it builds on {', '.join(worked)}, which is done before it")
+        found[name] = decision
+    return {name: found[name] for name in context.blueprint.steps}
 
 
 def _decision(context: BlueprintContext, request: Request, name: str) -> Decision:
@@ -31,4 +40,4 @@ def _decision(context: BlueprintContext, request: Request, name: str) -> Decisio
         place = values_of(context, request).place(name)
     except TfguardError as error:
         return Decision(DecisionKind.INSPECT, error.what, asks=error.advice)
-    return decide_stack(record, context.stacks.look(place), request)
+    return decide_stack(step, record, context.stacks.look(place), request)

@@ -6,13 +6,12 @@ stops nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 from tfguard.blueprint_ports import CallEnd
 from tfguard.errors import (
-    InputError,
     NoEngineError,
     NotInitialisedError,
     PreflightError,
@@ -21,16 +20,18 @@ from tfguard.errors import (
     UsageError,
 )
 from tfguard.flows.blueprints.context import BlueprintContext, stack_steps, values_of
+from tfguard.flows.blueprints.deciding import decisions
 from tfguard.flows.blueprints.preflight_clouds import CloudChecks, PreflightPorts, StackPlan
 from tfguard.flows.context import StackContext
 from tfguard.flows.credentials import longest_run
+from tfguard.model.blueprint import BlueprintStep
 from tfguard.model.blueprint_decision import DecisionKind
-from tfguard.model.blueprint_request import Request
+from tfguard.model.blueprint_request import BlueprintObject, Request, StepRecord
 from tfguard.model.durations import in_words
-from tfguard.model.plan import Plan, ProviderConfig
+from tfguard.model.plan import Plan, PlannedChange, ProviderConfig
 from tfguard.model.preflight import CheckName, CheckResult, CheckStatus
 from tfguard.model.reference import references_in
-from tfguard.reconcile.blueprint_steps import decide_stack
+from tfguard.reconcile.blueprint_steps import holds_data
 
 _OK, _FAILED, _UNKNOWN, _SKIPPED = CheckStatus.OK, CheckStatus.FAILED, CheckStatus.UNKNOWN, CheckStatus.SKIPPED
 _NAMED = 5
@@ -107,31 +108,23 @@ class _Preflight:
         self._unplanned: dict[str, str] = {}
         self._made: CloudChecks | None = None
         # What is done and still true is not touched.
-        self._names = [name for name in stack_steps(context.blueprint) if not self._done(name)]
+        decided = decisions(context, request)
+        self._names = [n for n in stack_steps(context.blueprint) if decided[n].kind is not DecisionKind.SKIP]
 
     def checks(self) -> Mapping[CheckName, Callable[[], Sequence[CheckResult]]]:
         """Every check by its name, in the order in which they are to be made."""
         for name in self._names:
-            if not self._waits_for(name, ("workspace",)):
+            if not self._waits_for(name, ("workspace", "environment")):
                 self._open(name)
         return {
             CheckName.ENGINE: self._engine,
             CheckName.STACKS: self._plan_all,
+            CheckName.DATA: self._data,
             CheckName.RECORDS: self._records,
             CheckName.CREDENTIALS: self._credentials,
             CheckName.PERMISSIONS: lambda: self._clouds().permissions(),
             CheckName.QUOTAS: lambda: self._clouds().quotas(),
         }
-
-    def _done(self, name: str) -> bool:
-        record = self._request.step(name)
-        if not record.done:
-            return False
-        try:
-            look = self._context.stacks.look(self._values.place(name))
-        except InputError:
-            return False
-        return decide_stack(record, look, self._request).kind is DecisionKind.SKIP
 
     def _open(self, name: str) -> None:
         try:
@@ -168,7 +161,44 @@ class _Preflight:
         if planned or not self._names:
             what = f"planned: {', '.join(planned)}" if planned else "no stack is left to apply"
             found.insert(0, CheckResult(CheckName.STACKS, _OK, what))
-        return found
+        return [*found, *self._shared()]
+
+    def _shared(self) -> Iterator[CheckResult]:
+        """The steps that have the state of another: by what is known now that the stacks are set up."""
+        owners: dict[str, str] = {}
+        for name in stack_steps(self._context.blueprint):
+            if self._waits_for(name, ("workspace", "environment")):
+                continue
+            try:
+                location = self._context.stacks.facts(self._values.place(name)).location
+            except TfguardError:
+                continue  # told where it is planned
+            if (other := owners.setdefault(location, name)) != name:
+                what = f"{name}: it has the same state as the step {other}: {location}"
+                yield CheckResult(CheckName.STACKS, _FAILED, what, "give each its own backend, or its own `workspace:`")
+
+    def _data(self) -> Sequence[CheckResult]:
+        """Whether what holds data would be replaced or deleted."""
+        check, found = CheckName.DATA, list[CheckResult]()
+        for name in self._names:
+            step, record = self._context.blueprint.steps[name], self._request.step(name)
+            plan = self._plans.get(name)
+            if plan is None and record.made and holds_data(step, record, ()):
+                why = self._unplanned.get(name, "it is not planned")
+                found.append(CheckResult(check, _UNKNOWN, f"what becomes of the data of {name}: {why}"))
+            for change in plan.changing if plan is not None else ():
+                if change.action.deletes and self._holds_data(step, record, change):
+                    word = "replaced" if change.action.creates else "deleted"
+                    what = f"{name}: {change.address}, which holds data, would be {word}"
+                    advice = f"see what `tfguard -chdir={step.stack} plan` says there, and undo what leads to that"
+                    found.append(CheckResult(check, _FAILED, what, advice))
+        return found or [CheckResult(check, _OK, "nothing that holds data is replaced or deleted")]
+
+    def _holds_data(self, step: BlueprintStep, record: StepRecord, change: PlannedChange) -> bool:
+        kind = self._around.catalog.get(change.type)
+        seen = [found for found in record.standing if found.address == change.address]
+        known = BlueprintObject(change.address, change.type, stateful=bool(kind and kind.stateful))
+        return holds_data(step, StepRecord(), (known, *seen))
 
     def _plan(self, name: str) -> CheckResult | None:
         """Plan a stack, or tell why not; None where another check tells it."""
@@ -176,7 +206,7 @@ class _Preflight:
         if isinstance(trouble, NoEngineError | RecordError):
             self._unplanned[name] = "it could not be opened"
             return None
-        if behind := self._waits_for(name, ("workspace", "vars")):
+        if behind := self._waits_for(name, ("workspace", "environment", "vars")):
             return self._later(name, behind)
         if trouble is not None and not isinstance(trouble, NotInitialisedError):
             return self._unplannable(name, trouble.what, trouble.advice)

@@ -6,23 +6,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
-from tfguard.errors import OpenOperationError, OperationAliveError, TfguardError, UsageError
+from tfguard.errors import InterruptedRunError, OpenOperationError, OperationAliveError, TfguardError, UsageError
 from tfguard.flows.blueprints.asking import ask_probes
 from tfguard.flows.blueprints.context import BlueprintContext, Values, stack_steps, values_of
 from tfguard.flows.blueprints.graph import work_through
-from tfguard.flows.blueprints.keeping import retain_step
+from tfguard.flows.blueprints.keeping import retention
 from tfguard.flows.blueprints.preflight import skipped_checks
 from tfguard.flows.blueprints.requests import Journal, absolute
+from tfguard.flows.blueprints.settling import settle
 from tfguard.flows.blueprints.steps import StepRunner
 from tfguard.flows.blueprints.stopping import Stopping
-from tfguard.model.blueprint import OnFailure
+from tfguard.model.blueprint import OnFailure, stands_behind
 from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import Activity, Request, RequestEvent, RequestIntent, RequestState, fold
 from tfguard.model.operation import StepStatus
 from tfguard.model.preflight import CheckResult
-from tfguard.reconcile.blueprint_steps import stands_behind, undone_by_compensation
+from tfguard.reconcile.blueprint_steps import undone_by_compensation
 
 _S = RequestState
 _BEGINS_WITH_REPAIR = (_S.READY, _S.PARTIAL_FAILURE, _S.RETAINED_FOR_REVIEW)
@@ -48,7 +50,7 @@ def provide(
     `preflight` looks before the first step, at the request with its new inputs, and raises what it finds; `approve`
     asks the user, and raises when the answer is no. Before both nothing is written for a new request. Raises
     `OperationAliveError` when another tfguard is at work, `OpenOperationError` for a request that has to be cleaned up
-    first, `RecordError` when it cannot be written.
+    first, `InterruptedRunError` for a signal before anything is written, `RecordError` when it cannot be written.
     """
     before = _standing(context)
     with context.requests.holding():
@@ -61,16 +63,27 @@ def provide(
             refuse_lost_steps(context, standing)
         request = standing or draft(context, context.requests.new_id(), options)
         changed = _inputs(context, request, options) if standing else None
-        upcoming = _with_changes(context, request, changed)
-        checks = preflight(upcoming)
-        approve(upcoming)
+        planned = _with_changes(context, request, changed)
+        checks = preflight(planned)
+        refuse_interrupted(context)
+        approve(planned)
+        refuse_interrupted(context)
         if standing is None:
             pack_over(context)
             request = context.requests.create(request.intent, context.text)
         journal = Journal(context.requests, request)
         _note_changes(context, journal, changed)
         _note_skipped(journal, skipped_checks(checks))
-        return _Provision(context, journal, options.told).run()
+        try:
+            return _Provision(context, journal, options.told).run()
+        finally:
+            context.requests.forget_cancel(request.id)
+
+
+def refuse_interrupted(context: BlueprintContext) -> None:
+    """Raise `InterruptedRunError` when the user has asked this process to stop."""
+    if context.intents():
+        raise InterruptedRunError("interrupted; nothing was changed", "run the command again")
 
 
 def _refuse_cancelled(context: BlueprintContext, request: Request) -> None:
@@ -89,8 +102,8 @@ def refuse_lost_steps(context: BlueprintContext, request: Request) -> None:
     if lost:
         raise UsageError(
             f"request {request.id} has made {', '.join(lost)}, which the blueprint does not have any more",
-            f"use the blueprint as it was applied: {context.requests.location}/requests/{request.id}/"
-            f"blueprint-{request.blueprint_digest}.yaml",
+            f"copy the blueprint as it was applied over {context.file}, from where its paths count: it is kept as "
+            f"{context.requests.location}/requests/{request.id}/blueprint-{request.blueprint_digest}.yaml",
         )
 
 
@@ -125,6 +138,15 @@ def draft(context: BlueprintContext, request_id: str, options: ProvideOptions) -
         inputs=read_inputs(context, options.inputs, {}),
     )
     return fold(intent, ())
+
+
+def upcoming(context: BlueprintContext, options: ProvideOptions) -> Request:
+    """The request that `provide` would make or go on with, as it would be worked on; nothing is written. Raises
+    `UsageError` for its inputs."""
+    request = _standing(context)
+    if request is None:
+        return draft(context, context.requests.new_id(), options)
+    return _with_changes(context, request, _inputs(context, request, options))
 
 
 def _inputs(context: BlueprintContext, request: Request, options: ProvideOptions) -> Mapping[str, object]:
@@ -229,8 +251,8 @@ class _Provision:
         if not failed:
             return self._become(_S.READY, "every step is done and verified, and each probe passed")
         errors = [name for name in failed if self._journal.request.step(name).status is StepStatus.ERROR]
-        self._become(_S.PARTIAL_FAILURE, f"not done: {', '.join(failed)}", errors[0] if errors else None)
-        self._after_failure()
+        self._fail(f"not done: {', '.join(failed)}", errors[0] if errors else None)
+        self._compensate()
         return self._journal.request
 
     def _begin(self) -> None:
@@ -246,10 +268,7 @@ class _Provision:
 
     def _settle(self) -> Request:
         """Everything has ended: each step says what it has made."""
-        if self._journal.request.state in (_S.PROVISIONING, _S.REPAIRING):
-            self._become(_S.CANCEL_PENDING, "cancelled")
-        self._become(_S.SETTLED, "nothing runs any more, and what was made is on record")
-        self._context.requests.forget_cancel(self._journal.request.id)
+        settle(self._context, self._journal, "cancelled")
         return self._journal.request
 
     def _unverified(self) -> Sequence[str]:
@@ -261,49 +280,68 @@ class _Provision:
             return [name for name, why in zip(names, pool.map(self._verify, names), strict=True) if why]
 
     def _verify(self, name: str) -> str:
+        missing: tuple[str, ...] = ()
         try:
             seen = self._context.stacks.verify(self._values.call(name))
             # What the engine says may hold a secret, and goes to the user alone (rule 10).
             why = "whether its objects exist cannot be told: the engine could not look" if seen.failure else ""
             if seen.failure:
                 self._steps.say(name, seen.failure)
-            if seen.missing:
-                why = f"its state has {', '.join(seen.missing[:3])}, which the provider does not have"
+            if missing := seen.missing:
+                why = f"it is to have {', '.join(missing[:3])}, which the provider does not have"
         except TfguardError as error:
             why = error.what
         if why:
-            self._steps.note(name, StepStatus.ERROR, why, Activity.VERIFY)
+            self._steps.note(name, StepStatus.ERROR, why, Activity.VERIFY, missing=missing)
             self._steps.say(name, f"error: {why}")
         return why
 
     def _not_answering(self) -> Sequence[str]:
         return ask_probes(self._context, self._journal, self._values, lambda: self._stopping.wanted)
 
-    def _after_failure(self) -> None:
-        """What each step says that becomes of it: kept for a time, compensated, or left as it is."""
-        blueprint, request = self._context.blueprint, self._journal.request
-        kept = [n for n, s in blueprint.steps.items() if s.failing is OnFailure.RETAIN and request.step(n).made]
+    def _fail(self, why: str, step: str | None) -> None:
+        """Write the failure, and of what is kept until when and for whom. In one: whoever dies in between would leave
+        something to be kept without a date and an owner."""
+        request = self._journal.request
+        kept = [
+            name
+            for name, one in self._context.blueprint.steps.items()
+            if one.failing is OnFailure.RETAIN and request.step(name).made
+        ]
+        self._context.console.say(f"{_S.PARTIAL_FAILURE.value}: {why}")
+
+        def make(at: datetime, by: str) -> Sequence[RequestEvent]:
+            # A repair that fails again moves no date: else what is kept for a time would be kept for ever (rule 14).
+            since = request.failing_since or at
+            failed = RequestEvent(at, by, why, state=_S.PARTIAL_FAILURE, step=step)
+            return (*(self._retention(name, request, since)(at, by) for name in kept), failed)
+
+        after = self._journal.write_all(make)
         for name in kept:
-            self._retain(name)
-        behind = stands_behind(blueprint)
-        for name in undone_by_compensation(blueprint, request):
-            if blueprint.steps[name].failing is not OnFailure.COMPENSATE:
+            record = after.step(name)
+            self._steps.say(name, f"retained until {record.until:%Y-%m-%d} for {record.owner or 'nobody'}")
+
+    def _compensate(self) -> None:
+        """Undo each step that says so, unless something stands that needs it."""
+        blueprint, behind = self._context.blueprint, stands_behind(self._context.blueprint)
+        for name in undone_by_compensation(blueprint, self._journal.request):
+            step = blueprint.steps[name]
+            if step.failing is not OnFailure.COMPENSATE:
                 continue
-            standing = [other for other in behind[name] if self._steps.stands(other)]
-            if standing:
+            # The owner takes it along where it is destroyed; it is needed where the work itself is undone.
+            standing = [other for other in behind[name] if other != step.owned_by and self._steps.stands(other)]
+            if self._stopping.wanted:
+                self._steps.say(name, "not compensated: cancelled")
+            elif standing:
                 self._steps.say(name, f"not compensated: {', '.join(sorted(standing))} needs it")
             else:
                 self._steps.compensate(name)
 
-    def _retain(self, name: str) -> None:
+    def _retention(self, name: str, request: Request, since: datetime) -> Callable[[datetime, str], RequestEvent]:
         step, config = self._context.blueprint.steps[name], self._context.config
         time = min(step.retain_for or config.retention.default, config.retention.max)
-        owner = step.owner or self._journal.request.intent.owner
         why = "kept, since the request failed: repair it, or dispose of it"
-        # A repair that fails again moves no date: else what is kept for a time would be kept for ever (rule 14).
-        until = (self._journal.request.failing_since or self._context.clock.now()) + time
-        retain_step(self._journal, name, why, until, owner)
-        self._steps.say(name, f"retained until {until:%Y-%m-%d} for {owner or 'nobody'}")
+        return retention(name, request.step(name), why, since + time, step.owner or request.intent.owner)
 
     def _become(self, state: RequestState, why: str, step: str | None = None) -> Request:
         self._context.console.say(f"{state.value}: {why}")

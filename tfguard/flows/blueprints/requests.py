@@ -80,7 +80,7 @@ class Requests:
     def ids(self) -> Sequence[str]:
         """The id of every request that was not packed away, oldest first."""
         parts = [name.split("/") for name in self._store.names("requests")]
-        return tuple(sorted({part[1] for part in parts if len(part) > 2}))
+        return tuple(sorted({part[1] for part in parts if part[2:] == ["request.json"]}))
 
     def current(self) -> Request | None:
         """The blueprint's newest request; None when there never was one."""
@@ -119,11 +119,6 @@ class Requests:
         with contextlib.suppress(ConflictError):
             self._store.create(_of(request_id, f"blueprint-{digest}.yaml"), text.encode())
         return digest
-
-    def kept_blueprint(self, request: Request) -> str | None:
-        """The blueprint's text as it was applied last; None where it is not there any more."""
-        blob = self._store.read(_of(request.id, f"blueprint-{request.blueprint_digest}.yaml"))
-        return blob.data.decode(errors="replace") if blob else None
 
     def append(self, request_id: str, *events: RequestEvent) -> None:
         """Add to a request's journal; it is durable when this returns.
@@ -179,23 +174,33 @@ class Requests:
         """Nothing: a request's events are written one by one, each before what it announces."""
 
     def wish_to_cancel(self, request_id: str, reason: str, *, interrupt: bool) -> None:
-        """Let whoever is at work on a request know that it should stop. A second wish can only add the interrupt."""
-        name = _of(request_id, "cancel.json")
-        wish = CANCEL.encode(CancelWish(self._clock.now(), self.actor, reason, interrupt))
+        """Let whoever is at work on a request know that it should stop. A second wish can only add the interrupt.
+
+        Nothing where nobody holds the lease any more.
+        """
+        name, lease = _of(request_id, "cancel.json"), self._heads.read()[0].lease
+        if lease is None:
+            return
+        wish = CancelWish(self._clock.now(), self.actor, reason, interrupt, lease.operation_id)
         before = self._store.read(name)
-        if before is None or (interrupt and not CANCEL.decode(before.data, name).interrupt):
+        old = CANCEL.decode(before.data, f"{self.location}/{name}") if before else None
+        if old is None or old.run != wish.run or (interrupt and not old.interrupt):
             with contextlib.suppress(ConflictError):
-                self._store.replace(name, wish, before.version if before else None)
+                self._store.replace(name, CANCEL.encode(wish), before.version if before else None)
 
     def cancel_wish(self, request_id: str) -> CancelWish | None:
-        """Somebody's wish that a request stops."""
+        """Somebody's wish that this run stops; one for an earlier run is none."""
         name = _of(request_id, "cancel.json")
         blob = self._store.read(name)
-        return CANCEL.decode(blob.data, f"{self.location}/{name}") if blob else None
+        wish = CANCEL.decode(blob.data, f"{self.location}/{name}") if blob else None
+        return wish if wish is not None and wish.run == self._run else None
 
     def forget_cancel(self, request_id: str) -> None:
-        """Take the wish away: it was followed, and what comes next is somebody's own word."""
+        """Take the wish away: it was followed, or came too late. Nothing where another tfguard has the lease by now: it
+        may be meant."""
         name = _of(request_id, "cancel.json")
+        if self._lost:
+            return
         if (blob := self._store.read(name)) is not None:
             self._store.remove(name, blob.data)
 
@@ -246,7 +251,6 @@ class Journal:
     def __init__(self, requests: Requests, request: Request) -> None:
         self._requests = requests
         self._request = request
-        self._events: list[RequestEvent] = []
         self._lock = Lock()
 
     @property
@@ -260,10 +264,16 @@ class Journal:
 
         Raises `RecordError` when it cannot be written: what the event announces must not be done then.
         """
+        return self.write_all(lambda at, by: (make(at, by),))
+
+    def write_all(self, make: Callable[[datetime, str], Sequence[RequestEvent]]) -> Request:
+        """Write several events of one moment by one call, as `write` does: nobody who dies in between leaves half."""
         with self._lock:
-            event = make(self._requests.clock.now(), self._requests.actor)
-            after = self._request.after(event)
-            self._requests.append(self._request.id, event)
+            events = make(self._requests.clock.now(), self._requests.actor)
+            after = self._request
+            for event in events:
+                after = after.after(event)
+            self._requests.append(self._request.id, *events)
             self._request = after
             return after
 

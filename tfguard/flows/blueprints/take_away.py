@@ -9,15 +9,15 @@ from datetime import timedelta
 
 from tfguard.flows.blueprints.context import BlueprintContext, values_of
 from tfguard.flows.blueprints.graph import work_through
-from tfguard.flows.blueprints.keeping import retain_step
-from tfguard.flows.blueprints.provide import refuse_lost_steps
+from tfguard.flows.blueprints.keeping import retention
+from tfguard.flows.blueprints.provide import refuse_interrupted, refuse_lost_steps
 from tfguard.flows.blueprints.requests import Journal
+from tfguard.flows.blueprints.settling import settle
 from tfguard.flows.blueprints.steps import StepRunner
 from tfguard.flows.blueprints.stopping import Stopping
-from tfguard.model.blueprint import StepKind
+from tfguard.model.blueprint import StepKind, stands_behind
 from tfguard.model.blueprint_request import Request, RequestEvent, RequestState
 from tfguard.model.operation import StepStatus
-from tfguard.reconcile.blueprint_steps import stands_behind
 
 _S = RequestState
 _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
@@ -38,7 +38,8 @@ def take_away(
     """Destroy what the current request has made; how it stands then, None where there is none.
 
     Raises `OperationAliveError` when another tfguard is at work, `UsageError` where the blueprint does not have a step
-    any more that made something, and what `approve` raises.
+    any more that made something, `InterruptedRunError` for a signal before anything is written, and what `approve`
+    raises.
     """
     found = context.requests.current()
     if found is None or found.terminal:
@@ -47,39 +48,22 @@ def take_away(
         request = context.requests.read(found.id)
         refuse_lost_steps(context, request)
         approve(request)
+        refuse_interrupted(context)
         journal = Journal(context.requests, request)
-        settle(context, journal, options.reason)
-        return _TakeAway(context, journal, options).run()
-
-
-def settle(context: BlueprintContext, journal: Journal, reason: str) -> Request:
-    """Cancel a request that nobody works on: nothing of it runs, and what it made is on record."""
-    steps = (_S.CANCEL_PENDING, _S.SETTLED)
-    if journal.request.state is _S.RETAINED_FOR_REVIEW:
-        return journal.request
-    for state in steps[1:] if journal.request.state is _S.CANCEL_PENDING else steps:
-        if journal.request.state is not _S.SETTLED:
-            journal.write(lambda at, by, state=state: RequestEvent(at, by, reason, state=state))  # type: ignore[misc]
-    context.requests.forget_cancel(journal.request.id)
-    return journal.request
-
-
-def take_stock(context: BlueprintContext, journal: Journal) -> None:
-    """Write down what each stack has now, where a step was not brought to an end."""
-    values = values_of(context, journal.request)
-    runner = StepRunner(context, journal, values, Stopping(context, journal))
-    for name, step in context.blueprint.steps.items():
-        record = journal.request.step(name)
-        if step.kind is StepKind.STACK and record.status is StepStatus.RUNNING:
-            look = context.stacks.look(values.place(name))
-            runner.note(name, StepStatus.ERROR, "it was cut short; looked up", record.activity, look)
+        try:
+            if not settle(context, journal, options.reason):
+                return journal.request
+            return _TakeAway(context, journal, options).run()
+        finally:
+            context.requests.forget_cancel(request.id)
 
 
 def keep(context: BlueprintContext, journal: Journal, time: timedelta, owner: str, reason: str) -> Request:
     """Keep all that a settled or partly failed request has made, for a review."""
-    for name in context.blueprint.steps:
-        if journal.request.step(name).made:
-            retain_step(journal, name, reason, context.clock.now() + time, owner)
+    for name, step in context.blueprint.steps.items():
+        if journal.request.step(name).made and step.kind is not StepKind.PROBE:
+            until = context.clock.now() + time
+            journal.write(retention(name, journal.request.step(name), reason, until, owner))
     if journal.request.state is not _S.RETAINED_FOR_REVIEW:
         journal.write(lambda at, by: RequestEvent(at, by, reason, state=_S.RETAINED_FOR_REVIEW))
     return journal.request
@@ -95,12 +79,13 @@ class _TakeAway:
         self._stopping = Stopping(context, journal)
         values = values_of(context, journal.request)
         self._steps = StepRunner(context, journal, values, self._stopping, takes_data=options.stateful)
+        self._behind = stands_behind(context.blueprint)
 
     def run(self) -> Request:
         """Take away what may go; how the request stands then."""
         blueprint = self._context.blueprint
         gone = work_through(
-            stands_behind(blueprint),
+            self._behind,
             self._one,
             at_once=blueprint.parallel,
             may_start=lambda: not self._stopping.wanted,
@@ -108,7 +93,7 @@ class _TakeAway:
         left = [name for name in blueprint.steps if name not in gone]
         request = self._journal.request
         if not left:
-            return self._become(_S.CLEANED, "everything is confirmed gone")
+            return self._become(_S.CLEANED, self._told_of_the_end())
         for name in left:
             if request.step(name).made and (waits := self._waits(name, gone)):
                 self._steps.say(name, f"stays: {waits}")
@@ -117,6 +102,18 @@ class _TakeAway:
         if kept and not broken and not self._stopping.wanted and request.state is _S.SETTLED:
             return self._become(_S.RETAINED_FOR_REVIEW, f"{', '.join(kept)} is kept; all else that may go is gone")
         return request
+
+    def _told_of_the_end(self) -> str:
+        """What is confirmed gone, and what stays behind though it is in nobody's way."""
+        request = self._journal.request
+        records = {name: request.step(name) for name in self._context.blueprint.steps}
+        undone = [name for name, record in records.items() if record.made]
+        others = [name for name, record in records.items() if not record.made and record.status not in _GONE]
+        unseen = [found.address for record in records.values() for found in record.standing]
+        told = [f"nothing is declared that undoes {', '.join(undone)}"] if undone else []
+        told += [f"{', '.join(others)} was never begun, and its stack is left as it is"] if others else []
+        told += [f"what became of {', '.join(unseen)} was not seen"] if unseen else []
+        return "; ".join(["all else is confirmed gone" if told else "everything is confirmed gone", *told])
 
     def _one(self, name: str) -> bool:
         record = self._journal.request.step(name)
@@ -127,7 +124,7 @@ class _TakeAway:
         return self._steps.take_away(name)
 
     def _waits(self, name: str, gone: frozenset[str]) -> str:
-        behind = [other for other in stands_behind(self._context.blueprint)[name] if other not in gone]
+        behind = [other for other in self._behind[name] if other not in gone]
         return f"{', '.join(sorted(behind))} is not gone" if behind else ""
 
     def _become(self, state: RequestState, why: str) -> Request:

@@ -1,0 +1,85 @@
+"""The commands of a blueprint's steps: what holds a step's lock, and whom an interrupt reaches."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tfguard.blueprint_ports import CallEnd, Command
+from tfguard.engine.commands import Calls, StepCommands
+from tfguard.errors import InputError
+
+NOTES = """
+import os, signal, sys, time
+def heard(*_):
+    with open(sys.argv[1], "a") as file:
+        file.write("interrupt\\n")
+signal.signal(signal.SIGINT, heard)
+open(sys.argv[1], "a").close()
+end = time.monotonic() + 60
+while not os.path.exists(sys.argv[2]) and time.monotonic() < end:
+    time.sleep(0.02)
+"""
+
+
+@pytest.fixture
+def commands(tmp_path: Path) -> StepCommands:
+    return StepCommands(Calls(tmp_path / "run"), dict(os.environ))
+
+
+def until(what: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_what_a_command_leaves_running_is_named_and_ends_no_driver(commands: StepCommands, tmp_path: Path) -> None:
+    stays = tmp_path / "stays"
+    os.mkfifo(stays)
+    words = ("sh", "-c", f"exec 1>&- 2>&-; (read line < {stays}) & exit 0")
+    assert commands.run(Command(words, tmp_path), "boot").exit_code == 0
+    try:
+        assert commands.still_runs("boot")
+        with pytest.raises(InputError, match=r"boot: .* still runs, and holds .*boot\.lock"):
+            commands.run(Command(("true",), tmp_path), "boot")
+        assert commands.run(Command(("true",), tmp_path), "other").exit_code == 0
+    finally:
+        stays.write_text("end\n")
+    until(lambda: not commands.still_runs("boot"))
+    assert commands.run(Command(("true",), tmp_path), "boot").exit_code == 0
+
+
+def test_an_interrupt_reaches_a_command_with_all_it_has_started_and_each_of_them_once(
+    commands: StepCommands, tmp_path: Path
+) -> None:
+    script, inner, call, end = (tmp_path / name for name in ("notes.py", "inner", "call", "end"))
+    script.write_text(NOTES)
+    wrapped = f"trap '' INT; {sys.executable} {script} {inner} {end}; exit 0"
+    ends: list[CallEnd] = []
+    works = (
+        lambda: commands.run(Command(("sh", "-c", wrapped), tmp_path), "wrapped"),
+        lambda: commands.calls.run((sys.executable, str(script), str(call), str(end)), tmp_path, os.environ, "stack"),
+    )
+    threads = [threading.Thread(target=lambda work=work: ends.append(work())) for work in works]
+    for thread in threads:
+        thread.start()
+    try:
+        until(lambda: inner.exists() and call.exists())
+        commands.interrupt()
+        until(lambda: inner.read_text() == "interrupt\n")
+        assert call.read_text() == "", "what runs a stack passes its own interrupts on"
+        commands.calls.interrupt()
+        until(lambda: call.read_text() == "interrupt\n")
+    finally:
+        end.touch()
+        for thread in threads:
+            thread.join(60)
+    assert [one.exit_code for one in ends] == [0, 0]
+    assert inner.read_text() == call.read_text() == "interrupt\n"

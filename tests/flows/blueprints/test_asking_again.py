@@ -1,0 +1,101 @@
+"""`status --probe`: whether what was Ready still is, by probes of `ready:` and by steps that are probes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from request_stand_ins import Desk
+
+from tfguard.errors import InputError
+from tfguard.flows.blueprints.asking import ask_probes
+from tfguard.flows.blueprints.context import values_of
+from tfguard.flows.blueprints.requests import Journal
+from tfguard.model.blueprint_request import RequestState
+from tfguard.model.blueprint_view import BlueprintView
+from tfguard.reconcile.blueprint_counts import blueprint_counts
+from tfguard.reconcile.blueprint_view import blueprint_view
+
+TEXT = """
+apiVersion: tfguard/v1
+kind: Blueprint
+name: b
+inputs: {password: {sensitive: true}}
+steps:
+  a: {stack: a}
+  service: {probe: {name: service, tcp: "x:1", within: 1s}, needs: [a]}
+ready:
+  probes: [{name: sql, sql: "postgresql://x"}]
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path, TEXT)
+
+
+def ask(desk: Desk) -> Sequence[str]:
+    """The probes that fail, each asked once."""
+    context, request = desk.context, desk.request
+    return ask_probes(context, Journal(context.requests, request), values_of(context, request), bool, once=True)
+
+
+def view(desk: Desk) -> BlueprintView:
+    """How it stands."""
+    digest = desk.context.requests.digest(desk.text)
+    return blueprint_view(desk.context.blueprint, desk.request, {}, desk.clock.now(), file="b.yaml", digest=digest)
+
+
+def test_a_step_that_is_a_probe_is_asked_too_and_counted(desk: Desk) -> None:
+    desk.provide()
+    assert (ask(desk), view(desk).ready_now) == ([], True)
+    desk.world.services["service"] = False
+    assert ask(desk) == ["service"]
+    seen = view(desk)
+    assert (seen.state, seen.ready_now, seen.failing_probes) == (RequestState.READY, False, ("service",))
+    assert blueprint_counts(seen).ready_probes_failing == 1
+    assert "service failed when last asked" in seen.notes[0]
+    desk.world.services["service"] = True
+    assert (ask(desk), view(desk).ready_now, view(desk).notes) == ([], True, ())
+
+
+def test_a_step_that_was_never_asked_is_not_asked_ahead_of_its_turn(desk: Desk) -> None:
+    desk.world.faults["a"] = ["refused"]
+    desk.provide()
+    assert ask(desk) == []
+    assert desk.statuses()["service"] == "pending"
+
+
+def test_a_probe_whose_secret_is_not_here_says_nothing_of_the_service(desk: Desk) -> None:
+    desk.text = desk.text.replace("postgresql://x", "postgresql://u:${inputs.password}@x")
+    desk.provide(password="env:P")
+    context = desk.context
+
+    def unset(_: str) -> str:
+        raise InputError("the environment variable P is not set", "set it")
+
+    here = replace(context, secret=unset)
+    failed = ask_probes(here, Journal(context.requests, desk.request), values_of(here, desk.request), bool, once=True)
+    assert failed == ["sql"]
+    assert desk.request.failing_probes == ()
+
+
+def test_what_a_blueprint_asks_for_beyond_what_was_made_is_not_ready_now(desk: Desk) -> None:
+    desk.provide()
+    desk.text = desk.text.replace("ready:", "  b: {stack: b}\nready:").replace("name: sql", "name: database")
+    seen = view(desk)
+    assert (seen.state, seen.ready_now) == (RequestState.READY, False)
+    notes = " | ".join(seen.notes)
+    for told in ("without step b", "probe database was never asked", "has changed since it was last applied"):
+        assert told in notes
+    assert "tfguard blueprint apply b.yaml" in [action.command for action in seen.next_actions]
+    assert desk.provide().state is RequestState.READY
+    assert (view(desk).ready_now, view(desk).notes) == (True, ())
+
+
+def test_a_word_for_the_reader_is_told_as_a_change_and_keeps_it_ready(desk: Desk) -> None:
+    desk.provide()
+    desk.text += "# why\n"
+    assert (view(desk).ready_now, view(desk).notes) == (True, ("the blueprint has changed since it was last applied",))

@@ -1,0 +1,268 @@
+"""A request is taken away: what it has made and nothing else, and nothing is called gone that nobody has seen gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from request_stand_ins import FIVE, HEAD, Crash, Desk, StandInStack
+
+from tfguard.blueprint_ports import StackCall
+from tfguard.errors import InterruptedRunError
+from tfguard.flows.blueprints.requests import Requests
+from tfguard.flows.blueprints.take_away import TakeAwayOptions, take_away
+from tfguard.model.blueprint_request import UNSEEN, BlueprintObject, RequestState
+
+S = RequestState
+TWO = HEAD + "steps:\n  a: {stack: a}\n  b: {stack: b, needs: [a]}\n"
+OWNED = (
+    HEAD + "steps:\n  a: {stack: a}\n"
+    "  m: {run: [m], needs: [a], owned_by: a, idempotent: true, compensate: {run: [undo]}}\n"
+)
+
+
+@pytest.mark.parametrize("fault", ["a fails", "init of b fails", "b's variables have no value"])
+def test_a_stack_that_the_request_never_made_is_left_as_it_is(tmp_path: Path, fault: str) -> None:
+    desk = Desk(tmp_path, TWO)
+    desk.world.stacks["b"] = StandInStack(exists=1, in_state=True, operations=1, last="apply")
+    if fault == "a fails":
+        desk.world.faults["a"] = ["refused"]
+    elif fault == "init of b fails":
+        desk.world.inits["b"] = [1]
+    else:
+        desk.text = desk.text.replace("needs: [a]", "needs: [a], vars: {v: '${steps.a.outputs.none}'}")
+    assert desk.provide().state is S.PARTIAL_FAILURE
+    request = desk.destroy()
+    assert desk.world.stacks["b"].exists == 1
+    assert not desk.world.stacks["a"].exists
+    assert request is not None and request.state is S.CLEANED, "it is in nobody's way"
+    assert desk.statuses()["b"] == "pending"
+    assert "b was never begun" in request.transitions[-1].why
+
+
+def test_a_stack_that_was_never_begun_and_is_empty_is_absent(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, TWO)
+    desk.world.faults["a"] = ["refused"]
+    desk.provide()
+    request = desk.destroy()
+    assert request is not None and request.state is S.CLEANED
+    assert desk.statuses()["b"] == "absent"
+    assert request.transitions[-1].why == "everything is confirmed gone"
+
+
+def test_where_a_stack_lies_that_was_never_begun_may_not_be_known(tmp_path: Path) -> None:
+    text = TWO.replace("needs: [a]", "needs: [a], workspace: '${steps.a.outputs.none}'")
+    desk = Desk(tmp_path, text)
+    desk.world.faults["a"] = ["refused"]
+    desk.provide()
+    request = desk.destroy()
+    assert request is not None and request.state is S.CLEANED
+    assert desk.statuses()["b"] == "pending"
+    assert "cannot be told" in request.step("b").why
+
+
+def test_a_command_that_nothing_undoes_is_not_called_gone(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, HEAD + "steps:\n  a: {run: [make-things]}\n")
+    desk.provide()
+    request = desk.destroy()
+    assert request is not None and request.state is S.CLEANED
+    assert desk.statuses()["a"] == "ok", "nobody has looked whether it is there"
+    assert "nothing is declared that undoes a" in request.transitions[-1].why
+
+
+@pytest.mark.parametrize(("says", "status", "state"), [("1", "absent", S.CLEANED), ("0", "error", S.SETTLED)])
+def test_a_check_tells_whether_a_command_s_work_is_gone(
+    tmp_path: Path, says: str, status: str, state: RequestState
+) -> None:
+    desk = Desk(tmp_path, HEAD + "steps:\n  a: {run: [make-things], check: [is-there]}\n")
+    desk.world.faults["a"] = ["1", "0", "0"]
+    assert desk.provide().state is S.READY
+    desk.world.faults["a"] = [says]
+    request = desk.destroy()
+    assert request is not None and request.state is state
+    assert desk.statuses()["a"] == status
+    assert not request.step("a").undoing, "a repair does not begin with a destroy"
+
+
+def test_a_command_that_still_runs_is_waited_for(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, HEAD + "steps:\n  a: {run: [work], idempotent: true, compensate: {run: [undo]}}\n")
+    desk.world.crash_at = (1, True)
+    with pytest.raises(Crash):
+        desk.provide()
+    desk.world.crash_at, desk.world.running["a"] = None, 5
+    request = desk.destroy()
+    assert request is not None and request.state is S.CLEANED
+    assert not desk.world.running["a"]
+    assert desk.world.calls[-1] == ("undo", "a")
+    assert any("a: waits for its command" in line for line in desk.console.lines)
+
+
+def test_a_child_whose_owner_is_gone_is_gone_and_its_compensation_is_not_run(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, OWNED)
+    desk.provide()
+    request = desk.destroy()
+    assert request is not None and request.state is S.CLEANED
+    assert ("undo", "m") not in desk.world.calls
+    assert desk.statuses()["m"] == "destroyed"
+
+
+def test_a_child_of_what_nothing_undoes_is_not_called_gone_with_it(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, HEAD + "steps:\n  a: {run: [w]}\n  m: {run: [m], needs: [a], owned_by: a}\n")
+    desk.provide()
+    request = desk.destroy()
+    assert request is not None and "undoes a, m" in request.transitions[-1].why
+    assert desk.statuses() == {"a": "ok", "m": "ok"}
+
+
+def test_the_compensation_of_a_child_is_run_when_the_request_fails(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, OWNED)
+    desk.world.faults["m"] = ["1"]
+    assert desk.provide().state is S.PARTIAL_FAILURE
+    assert desk.world.calls[-1] == ("undo", "m")
+    assert desk.statuses()["m"] == "destroyed"
+
+
+def test_a_second_destroy_does_not_rewrite_what_the_first_has_found(tmp_path: Path) -> None:
+    text = HEAD + "steps:\n  z: {stack: z}\n  a: {run: [a], needs: [z], compensate: {run: [undo]}}\n"
+    desk = Desk(tmp_path, text)
+    desk.provide()
+    desk.world.faults["z"] = ["refused"]
+    desk.destroy()
+    first = desk.request.step("a")
+    desk.destroy()
+    assert desk.request.step("a") == first
+    assert first.why == "compensated"
+
+
+# What stands that no state knows
+
+
+def test_what_left_the_state_is_not_forgotten_and_not_called_destroyed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, HEAD + "steps:\n  a: {stack: a}\n")
+    desk.world.stacks["a"] = StandInStack(others=[BlueprintObject("x.z", "x", observed_id="x-2")])
+    desk.provide()
+    desk.world.stacks["a"].others.clear()
+    assert desk.provide().state is S.READY
+    told = {found.observed_id: found.disposition for found in desk.request.step("a").objects}
+    assert told == {"x-1": None, "x-2": UNSEEN}
+    request = desk.destroy()
+    assert request is not None
+    told = {found.observed_id: found.disposition for found in request.step("a").objects}
+    assert told == {"x-1": "destroyed", "x-2": UNSEEN}
+    assert "what became of x.z was not seen" in request.transitions[-1].why
+
+
+def test_nothing_is_destroyed_while_a_stray_of_it_is_kept(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, HEAD + "steps:\n  a: {stack: a}\n")
+    desk.provide()
+    kept = BlueprintObject("x.z", "x", observed_id="x-2", finding="o-2", disposition="retain")
+    desk.world.stacks["a"].others.append(kept)
+    for _ in range(2):
+        request = desk.destroy()
+        assert request is not None and request.state is S.SETTLED
+        assert desk.statuses()["a"] == "error"
+        assert "x-2 still stands" in request.step("a").why
+    desk.world.stacks["a"].others.clear()  # somebody has destroyed it
+    desk.world.stacks["a"].last = "orphans destroy"
+    request = desk.destroy()
+    assert request is not None and request.state is S.CLEANED
+    assert desk.statuses()["a"] == "absent"
+
+
+def test_what_an_apply_has_replaced_or_deleted_is_gone(tmp_path: Path) -> None:
+    text = HEAD + "inputs: {n: {type: number, default: 1}}\nsteps:\n  a: {stack: a, vars: {n: '${inputs.n}'}}\n"
+    desk = Desk(tmp_path, text)
+    desk.world.stacks["a"] = StandInStack(others=[BlueprintObject("x.z", "x", observed_id="x-2")])
+    desk.provide()
+    apply = desk.world.apply
+
+    def replacing(call: StackCall, step: str) -> object:
+        desk.world.stacks["a"].others[:] = [BlueprintObject("x.z", "x", observed_id="x-3")]
+        return apply(call, step)
+
+    desk.world.apply = replacing  # type: ignore[method-assign, assignment]
+    request = desk.provide(n="2")
+    told = {found.observed_id: found.disposition for found in request.step("a").objects}
+    assert told == {"x-1": None, "x-3": None, "x-2": "destroyed"}
+
+
+# Killed and interrupted
+
+
+def test_a_compensation_that_may_have_ended_is_asked_before_it_is_repeated(tmp_path: Path) -> None:
+    text = HEAD + "steps:\n  a: {run: [w], compensate: {run: [undo], check: [undone], timeout: 3m}}\n"
+    desk = Desk(tmp_path, text)
+    desk.world.faults["a"] = ["1"]
+    desk.world.crash_at = (2, True)  # the undo has worked, and its end was not written down
+    with pytest.raises(Crash):
+        desk.provide()
+    desk.world.crash_at = None
+    desk.world.calls.clear()
+    limits, run = [], desk.world.run
+
+    def noting(command: object, step: str) -> object:
+        limits.append(command.timeout.total_seconds() if command.timeout else None)  # type: ignore[attr-defined]
+        return run(command, step)  # type: ignore[arg-type]
+
+    desk.world.run = noting  # type: ignore[method-assign, assignment]
+    request = desk.destroy()
+    assert request is not None and request.state is S.CLEANED
+    assert [call[0] for call in desk.world.calls] == ["undone"]
+    assert limits == [180]
+
+
+def test_a_destroy_that_was_interrupted_before_it_began_changes_nothing(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, TWO)
+    desk.provide()
+
+    def approve(_: object) -> None:
+        desk.intents = 1
+
+    with pytest.raises(InterruptedRunError):
+        take_away(desk.context, TakeAwayOptions("over"), approve)
+    assert desk.request.state is S.READY
+
+
+@pytest.mark.parametrize("line", range(1, 12))
+def test_killed_at_any_line_of_the_journal_a_destroy_comes_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: int
+) -> None:
+    desk = Desk(tmp_path, FIVE)
+    desk.provide()
+    append, written = Requests.append, 0
+
+    def dying(self: Requests, request_id: str, *events: object) -> None:
+        nonlocal written
+        written += 1
+        append(self, request_id, *events)  # type: ignore[arg-type]
+        if written == line:
+            raise Crash
+
+    with monkeypatch.context() as dies:
+        dies.setattr(Requests, "append", dying)
+        try:
+            desk.destroy(stateful=True)
+        except Crash:
+            pass
+        else:
+            pytest.fail("a destroy writes fewer lines")
+    if desk.request.state is not S.CLEANED:
+        request = desk.destroy(stateful=True)
+        assert request is not None and request.state is S.CLEANED
+    assert not any(stack.exists for stack in desk.world.stacks.values())
+    assert set(desk.statuses().values()) <= {"destroyed", "absent"}
+
+
+def test_a_thousand_steps_are_taken_away(tmp_path: Path) -> None:
+    steps = "".join(f"  s{n}: {{stack: s{n}, needs: [{f's{n - 1}' if n % 10 else ''}]}}\n" for n in range(1000))
+    desk = Desk(tmp_path, HEAD + "parallel: 8\nsteps:\n" + steps)
+    desk.provide()
+    desk.world.calls.clear()
+    desk.world.faults["s500"] = ["refused"]
+    events = len(next(tmp_path.rglob("events.jsonl")).read_text().splitlines())
+    desk.destroy()
+    assert len(desk.world.calls) == 1000
+    request = desk.destroy()
+    assert request is not None and request.state is S.CLEANED
+    assert len(desk.world.calls) == 1001
+    assert len(next(tmp_path.rglob("events.jsonl")).read_text().splitlines()) - events < 3 * 1000

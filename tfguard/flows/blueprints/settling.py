@@ -1,0 +1,86 @@
+"""Bring a cancelled request to rest: nothing of it runs any more, and what it has made is on record."""
+
+from __future__ import annotations
+
+from tfguard.errors import RecordError, TfguardError
+from tfguard.flows.blueprints.context import BlueprintContext, Values, values_of
+from tfguard.flows.blueprints.requests import Journal
+from tfguard.flows.blueprints.steps import StepRunner
+from tfguard.flows.blueprints.stopping import Stopping
+from tfguard.model.blueprint import StepKind
+from tfguard.model.blueprint_request import RequestEvent, RequestState
+from tfguard.model.operation import StepStatus
+
+_S = RequestState
+_AT_REST = (_S.SETTLED, _S.RETAINED_FOR_REVIEW)
+_UNFINISHED = (StepStatus.RUNNING, StepStatus.ERROR)
+_WAIT_SECONDS = 1.0
+
+
+def settle(context: BlueprintContext, journal: Journal, reason: str) -> bool:
+    """Cancel a request whose own work has ended, and wait for what others have left running; whether it is at rest.
+
+    It is not when the user does not want to wait any longer: it stays `CancelPending` then. Raises `RecordError`.
+    """
+    if journal.request.state not in (*_AT_REST, _S.CANCEL_PENDING):
+        journal.write(lambda at, by: RequestEvent(at, by, reason, state=_S.CANCEL_PENDING))
+    if not come_to_rest(context, journal):
+        return False
+    if journal.request.state is _S.CANCEL_PENDING:
+        why = "nothing runs any more, and what was made is on record"
+        context.console.say(f"{_S.SETTLED.value}: {why}")
+        journal.write(lambda at, by: RequestEvent(at, by, why, state=_S.SETTLED))
+    return True
+
+
+def come_to_rest(context: BlueprintContext, journal: Journal) -> bool:
+    """Wait until nothing of a request runs, and write down what became of each step that was not brought to an end;
+    False when the user does not want to wait any longer. Raises `RecordError`."""
+    values, heard = values_of(context, journal.request), context.intents()
+    for name in context.blueprint.steps:
+        if journal.request.step(name).status not in _UNFINISHED:
+            continue
+        waits = False
+        while what := _running(context, values, name):
+            if not waits:
+                context.console.say(f"{name}: waits for {what}, which still runs")
+            waits = True
+            if not context.clock.sleep(_WAIT_SECONDS) or context.intents() > heard:
+                context.console.warn(f"{name}: {what} still runs; ask again when it has ended")
+                return False
+    _take_stock(context, journal, values)
+    return True
+
+
+def _running(context: BlueprintContext, values: Values, name: str) -> str:
+    """What of a step runs that an earlier tfguard has started; empty where nothing does, or where it cannot be told."""
+    try:
+        if context.blueprint.steps[name].kind is StepKind.STACK:
+            look = context.stacks.look(values.place(name))
+            return f"operation {look.operation_id} on its stack" if look.alive else ""
+        return "its command" if context.commands.still_runs(name) else ""
+    except RecordError:
+        raise
+    except TfguardError as error:
+        context.console.warn(f"{name}: {error.what}; whether anything of it runs is not known")
+        return ""
+
+
+def _take_stock(context: BlueprintContext, journal: Journal, values: Values) -> None:
+    """Write down what each step has now that was not brought to an end."""
+    runner = StepRunner(context, journal, values, Stopping(context, journal))
+    for name, step in context.blueprint.steps.items():
+        record = journal.request.step(name)
+        if record.status is not StepStatus.RUNNING:
+            continue
+        look, why = None, "it was cut short: how much of its work is done is not known"
+        if step.kind is StepKind.STACK:
+            try:
+                look, why = context.stacks.look(values.place(name)), "it was cut short; looked up"
+            except RecordError:
+                raise
+            except TfguardError as error:
+                # What the engine says may hold a secret, and goes to the user alone (rule 10).
+                why = "it was cut short, and could not be looked up"
+                context.console.warn(f"{name}: {error.what}; {error.advice}")
+        runner.note(name, StepStatus.ERROR if record.made else StepStatus.PENDING, why, record.activity, look)
