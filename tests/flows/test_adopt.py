@@ -395,9 +395,9 @@ def test_an_import_block_that_is_written_already_says_where_it_goes_and_nothing_
     mine = BLOCK.replace("to =", "to   =").replace(ADDRESS, "aws_sqs_queue.mine")
     (stack.folder / "main.tf").write_text('resource "aws_sqs_queue" "mine" {}\n' + mine)
     stack.applying = lambda: setattr(stack.engine, "state", with_queue("aws_sqs_queue.mine"))
-    with pytest.raises(UsageError, match="has an import block for .* already, to aws_sqs_queue.mine"):
+    with pytest.raises(UsageError, match=r"has an import block for .* already, to aws_sqs_queue.mine"):
         stack.adopt(address="aws_sqs_queue.other")
-    with pytest.raises(UsageError, match="has an import block for .* already, to aws_sqs_queue.mine"):
+    with pytest.raises(UsageError, match=r"has an import block for .* already, to aws_sqs_queue.mine"):
         blocks_for(stack.context, [finding().id], AdoptOptions(), [finding()], lambda _: None)
     assert stack.adopt().exit_code == 0
     assert [(one.address, one.drafted) for one in stack.engine.targets] == [("aws_sqs_queue.mine", False)]

@@ -166,7 +166,7 @@ class _Adoption:
                 )
             elif finding.object and Withholding(self._choice.state.secrets).tells(finding.object.import_id):
                 self.refused[finding.id] = _no_text_for(finding)
-            elif finding.object and (written := self._choice.written(finding.object)):
+            elif written := self._choice.written(finding):
                 self.refused[finding.id] = UsageError(
                     f"the configuration has an import block for {finding.id} already, to {written.address}",
                     f"`tfguard orphans import {finding.id}` uses it, and so does an apply",
@@ -241,7 +241,7 @@ class _Adoption:
     def _target(self, address: str, finding: Finding) -> ImportTarget:
         import_id = finding.object.import_id if finding.object else ""
         # A block that the configuration has may name it in another way, and the engine takes no second one.
-        written = self._choice.written(finding.object) if finding.object else None
+        written = self._choice.written(finding)
         if written and written.import_id and written.address == address:
             import_id = written.import_id
         return ImportTarget(address, import_id, drafted=not self._context.engine.declares(address))

@@ -103,23 +103,25 @@ class Choice:
                     with self.refusing(finding.id):
                         refuse_if_known(catalog, state, where, finding)
 
-    def written(self, found: CloudObject) -> WrittenImport | None:
-        """The import block of the configuration that is not applied yet and names this object; None where none does.
+    def written(self, finding: Finding) -> WrittenImport | None:
+        """The import block of a person's that is not applied yet and names this object; None where none does.
 
         Raises `UsageError` for one that cannot be used: no second address may be drafted beside it.
         """
-        canonical = self._context.around.catalog.canonical
+        found, canonical = finding.object, self._context.around.catalog.canonical
+        if found is None or self._left(finding.id):
+            return None
         names = {found.import_id, found.id, found.arn} - {None, ""}
         blocks = [
             one
-            for one in self._context.engine.written_imports()
+            for one in self._written
             if canonical(resource_type(one.address)) == canonical(found.type) and self.state.at(one.address) is None
             if names & ({one.import_id} if one.import_id is not None else one.texts)
         ]
         if not blocks:
             return None
         where = ", ".join(dict.fromkeys(one.address for one in blocks))
-        what = f"the configuration has an import block for {found.finding_id} already, to {where}"
+        what = f"the configuration has an import block for {finding.id} already, to {where}"
         if len(blocks) > 1:
             raise UsageError(f"{what}: {len(blocks)} of them for one object", "take out those that are not meant")
         (block,) = blocks
@@ -134,6 +136,13 @@ class Choice:
             )
         return block
 
+    @cached_property
+    def _written(self) -> Sequence[WrittenImport]:
+        return self._context.engine.written_imports()
+
+    def _left(self, finding_id: str) -> str | None:
+        return marked_address(Path(self._context.stack.directory), finding_id)
+
     def var_files(self, chosen: Sequence[Placed]) -> tuple[str, ...]:
         """The -var-file of the runs of this stack that the findings come from."""
         ids = sorted({self._own.of(finding) for _, finding in chosen} - {""})
@@ -142,13 +151,13 @@ class Choice:
 
     def _place(self, finding_id: str, taken: Collection[str]) -> Placed:
         finding, found = self._adoptable(finding_id)
-        left = marked_address(Path(self._context.stack.directory), finding_id)
+        left = self._left(finding_id)
         if left and self._address not in (None, left):
             raise UsageError(
                 f"an earlier adoption of {finding_id} did not get to its end, and left {left} in the configuration",
                 f"adopt it to that address, or take the resource {left} and its import block out first",
             )
-        written = None if left else self.written(found)
+        written = self.written(finding)
         if written and (self._address or finding.address) not in (None, written.address):
             raise UsageError(
                 f"the configuration has an import block for {finding_id} already, to {written.address}, and it would "
