@@ -75,6 +75,7 @@ def test_all_of_it_is_read() -> None:
         ("stateful: true,", "stateful: true, run: [x],", 11, "steps.database", "exactly one of stack, run, probe"),
         ("timeout: 5m", "vars: {a: 1}", 12, "steps.migrate", "vars does not belong"),
         ("run: [./migrate.sh]", 'run: [./m, "${inputs.password}"]', 13, "steps.migrate.run", "list of processes"),
+        ('tcp: "db:5432"', 'tcp: "${inputs.password}:5"', 23, "steps.check.probe.tcp", "where it was asked"),
         ("name: health", "name: app-connection", 28, "ready.probes[1].name", "another probe"),
         ("expect: 200", "expect: ok", 28, "ready.probes[1]", "HTTP status"),
         ("sensitive: true", "sensitive: true, default: x", 8, "inputs.password", "sensitive"),

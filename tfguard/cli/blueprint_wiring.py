@@ -137,7 +137,7 @@ def secret(reference: str, environ: Mapping[str, str], base: Path) -> str:
 
 
 def _path(invocation: Invocation, file: Path) -> Path:
-    return invocation.directory / file
+    return (invocation.directory / file).resolve()  # under whatever name, it is one blueprint with one record
 
 
 def _beside(invocation: Invocation, path: Path) -> Invocation:

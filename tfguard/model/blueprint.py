@@ -23,6 +23,8 @@ _HEADER_VALUE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
 _DNS_NAME = re.compile(r"[\w-]+(\.[\w-]+)*\.?")
 _PERCENT = re.compile(r"(\d{1,2})%", re.ASCII)
 
+_IN_PROCESSES = "in the list of processes: pass it in environment"
+
 Where = tuple[str | int, ...]
 Mistake = tuple[Where, str]
 """Where in the file something is wrong (keys and list positions), and what."""
@@ -440,12 +442,13 @@ class Blueprint:
                 (("compensate", "check"), undo.check),
                 (("probe", "command"), asked),
             ):
-                yield from self._open_secrets(("steps", name, *where), words, "in the list of processes")
+                yield from self._open_secrets(("steps", name, *where), words, _IN_PROCESSES)
             yield from self._open_secrets(("steps", name, "workspace"), step.workspace, "in records and states")
+            if step.probe:
+                yield from self._open_places(("steps", name, "probe"), step.probe)
         for number, probe in enumerate(self.ready.probes):
-            yield from self._open_secrets(
-                ("ready", "probes", number, "command"), probe.command, "in the list of processes"
-            )
+            yield from self._open_secrets(("ready", "probes", number, "command"), probe.command, _IN_PROCESSES)
+            yield from self._open_places(("ready", "probes", number), probe)
             for where, value in probe_texts(probe):
                 for reason in self._wrong_in(value, tuple(self.steps), ""):
                     yield ("ready", "probes", number, *where), reason
@@ -465,6 +468,10 @@ class Blueprint:
         except ValueError as error:
             yield str(error)
 
+    def _open_places(self, where: Where, probe: Probe) -> Iterator[Mistake]:
+        for name, place in (("tcp", probe.tcp), ("dns", probe.dns)):
+            yield from self._open_secrets((*where, name), place, "in its answer, which tells where it was asked")
+
     def _open_secrets(self, where: Where, value: object, seen: str) -> Iterator[Mistake]:
         try:
             named = [reference.name for reference in references_in(value) if reference.step is None]
@@ -472,7 +479,7 @@ class Blueprint:
             return
         for name in named:
             if name in self.inputs and self.inputs[name].sensitive:
-                yield where, f"the sensitive input {name} would be seen {seen}: pass it in environment"
+                yield where, f"the sensitive input {name} would be seen {seen}"
 
 
 def stands_behind(blueprint: Blueprint) -> Mapping[str, Collection[str]]:

@@ -119,7 +119,8 @@ class RequestEvent:
     `activity` is what is called, or has answered. `objects` are all that a step has by now (None: not looked at).
     `until` and `owner` belong to what is retained. `inputs` and `blueprint_digest` are those that hold from here on.
     `skipped` are the checks of a preflight that somebody left out, each with the reason. `work` tells what the step's
-    work was done from, where that has come to a good end; `missing` are addresses that the provider does not have.
+    work was done from, where that has come to a good end; `missing` are addresses that the provider does not have. `number` counts the events
+    of whoever holds the request, from 1, so that a lost line is noticed.
     """
 
     at: datetime
@@ -140,6 +141,7 @@ class RequestEvent:
     skipped: Mapping[str, str] | None = None
     work: str | None = None
     missing: tuple[str, ...] = ()
+    number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +232,7 @@ class Request:
     cut: int = 0
     changed_at: datetime | None = None
     skipped: Mapping[str, str] = field(default_factory=dict)
+    events: int = 0
 
     @property
     def id(self) -> str:
@@ -251,8 +254,13 @@ class Request:
         return self.steps.get(name, StepRecord())
 
     def after(self, event: RequestEvent) -> Request:
-        """The request after one more event. Raises `ValueError` for a transition that is not allowed."""
+        """The request after one more event. Raises `ValueError` for a transition that is not allowed, and for an event
+        before which another is missing."""
         request = self
+        if event.number is not None:
+            if event.number > self.events + 1:
+                raise ValueError(f"event {self.events + 1} is missing")
+            request = replace(request, events=max(self.events, event.number))
         if event.state is not None:
             if event.state not in TRANSITIONS[self.state]:
                 raise ValueError(f"{self.state.value} is followed by {event.state.value}, which is not allowed")

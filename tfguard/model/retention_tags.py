@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 
 UNTIL = "tfguard:retain-until"
 OWNER = "tfguard:retain-owner"
@@ -18,10 +18,23 @@ def retention_tags(until: datetime, owner: str) -> Mapping[str, str]:
     return {UNTIL: f"{until:%Y-%m-%dT%H:%M:%SZ}", OWNER: _NOT_IN_A_TAG.sub("-", owner)[:_LONGEST]}
 
 
+def is_kept_by(tags: Mapping[str, str], now: datetime) -> bool:
+    """Whether these tags say that the object is kept still; a date that cannot be read has not passed."""
+    until = tags.get(UNTIL)
+    if until is None:
+        return False
+    try:
+        date = datetime.fromisoformat(until)
+    except ValueError:
+        return True
+    return now < (date if date.tzinfo else date.replace(tzinfo=UTC))
+
+
 def told_by(tags: Mapping[str, str]) -> str | None:
     """What these tags say of a retention, in one line; None where they say nothing.
 
-    Anybody can write a tag, so that it decides nothing: it is shown to whoever decides.
+    Anybody can write a tag, so that it settles nothing: it is shown to whoever decides. What it says is kept is not
+    deleted, though.
     """
     until = tags.get(UNTIL)
     if until is None:

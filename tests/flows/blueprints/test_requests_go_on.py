@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from request_stand_ins import FIVE, HEAD, Crash, Desk, Host, StandInStack
 
-from tfguard.blueprint_ports import CallEnd, StackCall, Verified
+from tfguard.blueprint_ports import CallEnd, Command, Output, StackCall, Verified
 from tfguard.errors import CorruptRecordError, OpenOperationError, OperationAliveError, RecordError, UsageError
 from tfguard.flows.blueprints.cancel import CancelOptions, cancel
 from tfguard.flows.blueprints.deciding import decisions
@@ -475,3 +475,46 @@ def test_a_step_that_failed_and_made_nothing_is_in_no_compensation_s_way(tmp_pat
     desk.world.faults["b"] = ["lost"]
     desk.provide()
     assert desk.statuses()["a"] == "ok", "what b made, and nobody has settled, needs it"
+
+
+@pytest.mark.parametrize("lost", ["first", "middle"])
+def test_a_journal_that_has_lost_whole_lines_is_not_believed(desk: Desk, lost: str) -> None:
+    desk.provide()
+    path = next(desk.folder.rglob("events.jsonl"))
+    lines = path.read_text().splitlines(keepends=True)
+    kept = lines[1:] if lost == "first" else [line for line in lines if '"step":"database"' not in line]
+    assert len(kept) < len(lines)
+    path.write_text("".join(kept))
+    calls = list(desk.world.calls)
+    for work in (desk.provide, desk.destroy):
+        with pytest.raises(CorruptRecordError, match=r"event \d+ is missing|is followed by"):
+            work()
+    assert desk.world.calls == calls
+
+
+def test_what_a_failed_call_said_is_shown_without_the_sensitive_values_that_it_was_given(tmp_path: Path) -> None:
+    steps = "steps:\n  a: {stack: a}\n  b: {run: [w], needs: [a], environment: {P: '${steps.a.outputs.token}'}}\n"
+    desk = Desk(tmp_path, HEAD + steps)
+    desk.world.outputs_of["a"] = {"token": Output("hunter2-token", sensitive=True)}
+    run = desk.world.run
+
+    def telling(command: Command, step: str) -> CallEnd:
+        run(command, step)
+        return CallEnd(1, tail=(f"cannot log in with {command.environment['P']}",))
+
+    desk.world.run = telling  # type: ignore[method-assign]
+    assert desk.provide().state is S.PARTIAL_FAILURE
+    assert any("cannot log in with (sensitive)" in line for line in desk.console.lines)
+    assert not any("hunter2" in line for line in desk.console.lines)
+
+
+@pytest.mark.parametrize("kind", ["tcp", "dns"])
+def test_a_sensitive_output_is_no_place_to_ask(tmp_path: Path, kind: str) -> None:
+    probe = f"{{name: p, {kind}: '${{steps.a.outputs.token}}{':80' if kind == 'tcp' else ''}', within: 1s}}"
+    desk = Desk(tmp_path, HEAD + f"steps:\n  a: {{stack: a}}\nready: {{probes: [{probe}]}}\n")
+    desk.world.outputs_of["a"] = {"token": Output("hunter2-token", sensitive=True)}
+    request = desk.provide()
+    assert request.state is S.PARTIAL_FAILURE
+    assert "would be seen" in request.probes["p"].detail or not request.probes
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"hunter2" not in written

@@ -59,6 +59,10 @@ class BlueprintContext:
         return self.blueprint.cost_owner or self.config.cost_owner or ""
 
 
+_SHORTEST_SECRET = 4
+"""What is shorter stands in every text, and hides nothing."""
+
+
 @dataclass(slots=True)
 class Values:
     """The values behind a request's references. Outputs are read from the stacks' states when they are first needed,
@@ -68,6 +72,7 @@ class Values:
     inputs: Mapping[str, object]
     _outputs: dict[str, Mapping[str, Output]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
+    _sensitive: set[str] = field(default_factory=set)
 
     def place(self, name: str) -> StackPlace:
         """Where a step's stack lies. Raises `InputError`."""
@@ -96,7 +101,8 @@ class Values:
         """A probe without references. Raises `InputError`."""
         values = {}
         for (field_name, *_), text in probe_texts(probe):
-            value = self._resolved(text, where)
+            # Where a service is asked is told in its answer.
+            value = self._resolved(text, where, seen_by_all=field_name in ("tcp", "dns"))
             if field_name == "command" and isinstance(value, list):
                 value = tuple(self._word(word, where) for word in probe.command)
             elif field_name in ("environment", "headers") and isinstance(value, dict):
@@ -142,7 +148,25 @@ class Values:
                 f"${{{reference}}} is sensitive, and would be seen by all",
                 "pass it in `environment:`",
             )
+        if output.sensitive:
+            self._hide(output.value)
         return output.value
+
+    def hidden(self, text: str) -> str:
+        """`text` without the sensitive values that were handed out until now."""
+        for value in sorted(self._sensitive, key=len, reverse=True):
+            text = text.replace(value, "(sensitive)")
+        return text
+
+    def _hide(self, value: object) -> None:
+        if isinstance(value, str | int | float) and len(str(value)) >= _SHORTEST_SECRET:
+            self._sensitive.add(str(value))
+        elif isinstance(value, Mapping):
+            for item in value.values():
+                self._hide(item)
+        elif isinstance(value, list | tuple):
+            for item in value:
+                self._hide(item)
 
     def _input(self, reference: Reference, seen_by_all: bool) -> object:
         value, kind = self.inputs.get(reference.name), self.context.blueprint.inputs[reference.name]
@@ -154,7 +178,9 @@ class Values:
                 "pass it in `environment:`",
             )
         try:
-            return kind.read(self.context.secret(str(value)))
+            secret = kind.read(self.context.secret(str(value)))
+            self._hide(secret)
+            return secret
         except ValueError as error:
             raise InputError(f"the input {reference.name} {error}", "correct what it refers to") from None
 

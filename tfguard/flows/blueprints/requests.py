@@ -38,6 +38,10 @@ from tfguard.schemas.blueprint_records import (
 )
 
 _DIGEST = 12
+_DAMAGED = (
+    "restore it from a copy; or move the folder of the request aside, and begin anew: each stack's own record tells "
+    "what it has"
+)
 
 
 class Requests:
@@ -271,9 +275,10 @@ class Journal:
         with self._lock:
             events = make(self._requests.clock.now(), self._requests.actor)
             after = self._request
-            for event in events:
+            numbered = [replace(event, number=after.events + n) for n, event in enumerate(events, start=1)]
+            for event in numbered:
                 after = after.after(event)
-            self._requests.append(self._request.id, *events)
+            self._requests.append(self._request.id, *numbered)
             self._request = after
             return after
 
@@ -288,7 +293,7 @@ def _folded(intent: bytes, events: bytes, where: str) -> Request:
     try:
         return fold(REQUEST.decode(intent, where), lines.items, lines.cut)
     except ValueError as error:
-        raise CorruptRecordError(f"{where}: {error}", "keep it for inspection; look at the stacks themselves") from None
+        raise CorruptRecordError(f"{where}: {error}", _DAMAGED) from None
 
 
 def _of(request_id: str, name: str) -> str:

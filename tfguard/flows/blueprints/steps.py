@@ -539,7 +539,7 @@ class StepRunner:
         self.say(name, f"error: {why}")
         if end is not None:
             for line in end.tail:
-                self.say(name, f"  {line}")
+                self.say(name, f"  {self.values.hidden(line)}")
             if end.log is not None:
                 self.say(name, f"  all of it is in {end.log}")
         return False
