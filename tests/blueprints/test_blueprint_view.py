@@ -149,3 +149,11 @@ def test_before_anything_is_on_record_every_step_is_pending() -> None:
     seen = view(None, owner="somebody")
     assert {one.status for one in seen.steps} == {St.PENDING}
     assert (seen.state, seen.owner, seen.stuck) == (None, "audit-team", False)
+
+
+@pytest.mark.parametrize("kind", [DecisionKind.INSPECT, DecisionKind.ADOPT])
+def test_a_ready_whose_stack_says_something_else_by_now_is_not_ready_now(kind: DecisionKind) -> None:
+    seen = view(READY, decisions={"database": Decision(kind, "its state is empty")})
+    assert (seen.state, seen.ready_now) == (S.READY, False)
+    assert "it was Ready, and is not now: see step database" in seen.notes
+    assert view(READY, decisions={"migrate": Decision(DecisionKind.INSPECT, "its check is asked")}).ready_now

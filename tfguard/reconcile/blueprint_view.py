@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import PurePath
 
 from tfguard.model.blueprint import Blueprint, BlueprintStep, StepKind
-from tfguard.model.blueprint_decision import Decision
+from tfguard.model.blueprint_decision import Decision, DecisionKind
 from tfguard.model.blueprint_request import UNSEEN, BlueprintObject, Request, RequestState, StepRecord
 from tfguard.model.blueprint_view import BlueprintView, ObjectView, ProbeView, StepView
 from tfguard.model.config import format_duration
@@ -18,6 +18,7 @@ from tfguard.reconcile.blueprint_advice import blueprint_actions
 from tfguard.reconcile.blueprint_steps import holds_data
 
 _S = RequestState
+_DOUBTS = (DecisionKind.INSPECT, DecisionKind.ADOPT, DecisionKind.UNDO)
 _UNDER_WAY = (_S.REQUESTED, _S.VALIDATED, _S.PROVISIONING, _S.REPAIRING, _S.CANCEL_PENDING)
 _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
 
@@ -54,6 +55,12 @@ def blueprint_view(
         *(probe.name for probe in probes if probe.status is StepStatus.ERROR),
         *(step.id for step in steps if step.kind is StepKind.PROBE and step.status is StepStatus.ERROR),
     )
+    # A stack whose record or state says something else by now than when the request became ready.
+    doubtful = [
+        name
+        for name, decision in decisions.items()
+        if blueprint.steps[name].kind is StepKind.STACK and decision.kind in _DOUBTS
+    ]
     undone = [step.id for step in steps if step.kind is not None and step.status is not StepStatus.OK]
     unasked = [probe.name for probe in probes if probe.status is StepStatus.PENDING]
     changed = request is not None and bool(digest) and digest != request.blueprint_digest
@@ -68,6 +75,8 @@ def blueprint_view(
     if state is _S.READY:
         if new := [name for name in undone if name not in failing]:
             notes.append(f"it was Ready without {_these(new, 'step')}, and is not now")
+        if doubtful:
+            notes.append(f"it was Ready, and is not now: see {_these(doubtful, 'step')}")
         if unasked:
             notes.append(f"{_these(unasked, 'probe')} was never asked: whether it is Ready is not known")
     if changed and request is not None and not request.terminal:
@@ -91,7 +100,7 @@ def blueprint_view(
         live=live,
         stuck=stuck,
         overdue=late or any(step.overdue for step in steps),
-        ready_now=state is _S.READY and not (failing or undone or unasked),
+        ready_now=state is _S.READY and not (failing or undone or unasked or doubtful),
         failing_probes=failing,
         owner=whose,
         cost_owner=pays,
