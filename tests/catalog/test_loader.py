@@ -40,6 +40,7 @@ types:
     soft_deleted: DeletedAt
     gone_after: GoneAt
     restore: [{operation: restore_thing, arguments: {Name: "{name}"}}]
+    fills: [grace_days]
     importable: false
     folded: {name: case-dot}
     made_by:
@@ -73,7 +74,7 @@ def test_entry_is_read_whole() -> None:
     assert set(entry.makers) == {("aws_box", "id"), ("aws_bag", "id")}
     assert (entry.owner, entry.only) == ("OwnerId", "Kind == 'thing'")
     assert (entry.gone, entry.soft_deleted, entry.permissions) == ("Gone", "DeletedAt", ("thing:Look",))
-    assert (entry.gone_after, entry.importable) == ("GoneAt", False)
+    assert (entry.gone_after, entry.importable, entry.fills) == ("GoneAt", False, ("grace_days",))
     assert entry.quotas == (Quota("thing", "L-0123ABCD", {"name": "big"}), Quota("thing", "L-00000000"))
     assert catalog.counted_by(Quota("thing", "L-0123ABCD")) == ((entry, entry.quotas[0]),)
     assert [(call.operation, call.arguments) for call in entry.restore] == [("restore_thing", {"Name": "{name}"})]

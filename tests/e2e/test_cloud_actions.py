@@ -81,7 +81,10 @@ def test_a_deleted_secret_says_until_when_it_can_come_back_and_is_restored_to_be
     # Restored, and then the plan would replace it: it exists again, and somebody has to know.
     main = stack / "main.tf"
     main.write_text(SECRET.replace('"token"\n}', '"other"\n}'))
-    failed = tfguard("orphans", "import", found["id"], "--yes", cwd=stack)
+    early = tfguard("orphans", "import", found["id"], "--yes", cwd=stack)
+    assert (early.returncode, "--allow-update; it was not restored" in early.stderr) == (1, True), early.stderr
+    assert "DeletedDate" in secrets.describe_secret(SecretId="token")
+    failed = tfguard("orphans", "import", found["id"], "--yes", "--allow-update", cwd=stack)
     assert failed.returncode == 1, failed.stdout + failed.stderr
     assert "was restored (RestoreSecret) and NOT imported" in failed.stderr
     assert "DeletedDate" not in secrets.describe_secret(SecretId="token")

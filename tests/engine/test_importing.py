@@ -234,7 +234,7 @@ def test_a_block_that_the_configuration_has_is_not_written_a_second_time(tmp_pat
         ("a.tf", 'import {\n  id   = "a#b//c"  # why\n  to   = aws_vpc.a[ "x" ]\n}', ('aws_vpc.a["x"]', "a#b//c")),
         ("a.tf", 'import\n{\n\tto=aws_vpc.a // there\n\tid="$${x}"\n}', ("aws_vpc.a", "${x}")),
         ("a.tf", 'import {\n  to = aws_vpc.a\n  id = "vpc-${var.x}"\n}', ("aws_vpc.a", None)),
-        ("a.tf", 'import {\n  to = aws_vpc.a\n  id = var.x\n}', ("aws_vpc.a", None)),
+        ("a.tf", "import {\n  to = aws_vpc.a\n  id = var.x\n}", ("aws_vpc.a", None)),
         (
             "a.tf",
             'import {\n  for_each = {\n    a = "vpc-1"\n  }\n  to = aws_vpc.a[each.key]\n  id = each.value\n}',

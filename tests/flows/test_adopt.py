@@ -24,14 +24,15 @@ from tfguard.flows.drafted_file import DraftedFile, marked_block
 from tfguard.flows.guard import GuardedRun, Prepared
 from tfguard.flows.looking import Surroundings
 from tfguard.flows.records import Records
+from tfguard.model.action import ActionAnswer
 from tfguard.model.config import Config
 from tfguard.model.disposition import DispositionKind
 from tfguard.model.evidence import Confidence
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.importing import Draft, ImportTarget, ImportTrouble, WrittenImport
-from tfguard.model.inventory import CloudObject
+from tfguard.model.inventory import CloudObject, Listing
 from tfguard.model.operation import Operation
-from tfguard.model.plan import Action, Plan, PlannedChange
+from tfguard.model.plan import Action, Plan, PlannedChange, ProviderConfig
 from tfguard.model.state import EMPTY_STATE, StateInstance, StateSnapshot
 from tfguard.ports import KnownState
 from tfguard.stores.local import LocalStore
@@ -427,3 +428,36 @@ def test_an_import_block_that_is_applied_or_is_about_another_object_says_nothing
     stack.applying = lambda: setattr(stack.engine, "state", with_queue(ADDRESS))
     assert stack.adopt().exit_code == 0
     assert [(one.address, one.drafted) for one in stack.engine.targets] == [(ADDRESS, True)]
+
+
+class Restoring:
+    """A cloud that restores what it is asked to, and is counted."""
+
+    asked = 0
+
+    def restore(self, *_: object) -> ActionAnswer:
+        self.asked += 1
+        return ActionAnswer(("RestoreSecret",))
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_what_could_only_be_imported_with_an_update_is_not_restored_before_that_is_allowed(
+    stack: Stack, allowed: bool
+) -> None:
+    arn = "arn:aws:secretsmanager:us-east-1:1:secret:key-abc"
+    secret = CloudObject("aws", "1", "us-east-1", "aws_secretsmanager_secret", arn, arn, {"arn": arn}, "key")
+    cloud, listed = Restoring(), listing()
+
+    def now(*_: object) -> Listing:
+        return listed if cloud.asked else replace(listed, soft_deleted=(replace(secret, soft_deleted=True),))
+
+    around = replace(stack.context.around, inventory=FakeInventory(now))
+    stack.context = replace(stack.context, around=around, actions=cloud)  # type: ignore[arg-type]
+    stray = finding(secret, Verdict.SOFT_DELETED)
+    provider = ProviderConfig("aws", "hashicorp/aws")
+    told = AdoptOptions(yes=True, allow_update=allowed)
+    with pytest.raises(TfguardError) as refused:
+        adopt(stack.context, [stray.id], told, ("import",), stack.folder / "runs", [stray], lambda _: provider)
+    assert ("recovery_window_in_days" in refused.value.what, cloud.asked) == (not allowed, int(allowed))
+    assert ("--allow-update" in refused.value.advice) != allowed
+    assert [one.kind for one in stack.records.dispositions()] == [DispositionKind.RESTORE] * (2 if allowed else 0)

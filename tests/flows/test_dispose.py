@@ -20,13 +20,14 @@ from tfguard.flows.dispose import DestroyOptions, Disposed, destroy_orphans
 from tfguard.flows.looking import Surroundings
 from tfguard.flows.records import Records
 from tfguard.model.config import Config
-from tfguard.model.disposition import DestroyStage, Disposition
+from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind
 from tfguard.model.evidence import Confidence
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject
 from tfguard.model.lease import ProcessIdentity
 from tfguard.model.plan import ProviderConfig
-from tfguard.model.state import StateInstance, StateSnapshot
+from tfguard.model.retention_tags import retention_tags
+from tfguard.model.state import EMPTY_STATE, StateInstance, StateSnapshot
 from tfguard.ports import Deletion, DeletionTarget
 from tfguard.stores.local import LocalStore
 
@@ -294,3 +295,68 @@ def test_what_no_list_has_is_looked_for_by_the_engine_until_the_grace_is_over(
     account.cloud.prepare_deletion = lambda *_: Deletion(next(found))  # type: ignore[method-assign]
     (done,) = account.destroy()
     assert said in done.what
+
+
+def kept(found: CloudObject, kind: DispositionKind = DispositionKind.RETAIN) -> Disposition:
+    """A decision about one of the roles, for two days where it keeps it."""
+    until = LATER + timedelta(days=2) if kind is DispositionKind.RETAIN else None
+    return Disposition(found.finding_id, kind, LATER, "them", "the audit", "", until=until, owner="audit")
+
+
+@pytest.mark.parametrize("when", ["before it is shown", "while it is asked", "while another is deleted"])
+def test_what_is_kept_meanwhile_stays_and_so_does_its_retention(tmp_path: Path, when: str) -> None:
+    account = Account(roles("one", "two"), tmp_path)
+    last = account.roles[1]
+
+    def keep(*_: object) -> None:
+        if not account.stages(last) or account.stages(last)[-1] is DestroyStage.REQUESTED:
+            account.records.decide([kept(last)])
+
+    if when == "before it is shown":
+        keep()
+    elif when == "while it is asked":
+        account.context.console.say = keep  # type: ignore[method-assign]
+    else:
+        deleting = account.cloud.delete_object
+
+        def delete(target: DeletionTarget, *rest: object) -> Deletion:
+            keep()
+            return deleting(target, *rest)
+
+        account.cloud.delete_object = delete  # type: ignore[method-assign]
+    done = account.destroy()
+    assert [one.absent for one in done if one.object.import_id == "two"] == [False]
+    assert "was settled: retain by them" in next(one.what for one in done if one.object.import_id == "two")
+    assert list(account.cloud.there) == ["two"]
+    about = [entry.kind for entry in account.records.dispositions() if entry.finding_id == last.finding_id]
+    assert about[-1] is DispositionKind.RETAIN
+
+
+@pytest.mark.parametrize("kind", [None, DispositionKind.RELEASE])
+def test_what_a_tag_keeps_stays_unless_this_ledger_has_released_it(
+    tmp_path: Path, kind: DispositionKind | None
+) -> None:
+    tagged = [replace(found, tags=retention_tags(LATER + timedelta(days=1), "audit")) for found in roles("one")]
+    account = Account(tagged, tmp_path)
+    account.records.decide([kept(found, kind) for found in tagged if kind])
+    (done,) = account.destroy()
+    assert (done.absent, "by audit" in done.what) == (kind is not None, kind is None)
+
+
+def test_tags_that_a_finding_withholds_are_no_change_and_others_are(tmp_path: Path) -> None:
+    account = Account(roles("one"), tmp_path)
+    (found,) = account.roles
+    account.cloud.there["one"] = replace(found, tags={"team": "hunter22"})
+    (refused,) = account.destroy()
+    assert "it has changed since it was found: tags" in refused.what
+    account.cloud.state = replace(EMPTY_STATE, lineage="lineage", secrets=frozenset(["hunter22"]))
+    (done,) = account.destroy()
+    assert done.absent
+
+
+def test_what_no_list_has_and_the_engine_never_found_is_not_called_gone(tmp_path: Path) -> None:
+    account = Account([replace(found, type="aws_unheard_of") for found in roles("one")], tmp_path)
+    account.context.around.inventory.covers = lambda _: False  # type: ignore[method-assign]
+    account.cloud.there.clear()
+    (done,) = account.destroy()
+    assert (done.stage, "cannot be told" in done.what) == (DestroyStage.STOPPED, True)

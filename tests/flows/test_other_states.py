@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from packed import START, MovedClock, OneHost, intent
 
 from tfguard.catalog.loader import load_catalog
 from tfguard.cli.invocation import Invocation
-from tfguard.cli.wiring import known_files
+from tfguard.cli.kept_files import patterns_meant, states_meant
+from tfguard.cli.wiring import known_files, stack_context
+from tfguard.engine.interrupts import SignalGate
 from tfguard.errors import ConfigError, InputError, NoStateError
 from tfguard.flows.context import StackContext
+from tfguard.flows.known_states import known_states
 from tfguard.flows.looking import Surroundings
 from tfguard.model.config import Config, ScanConfig
+from tfguard.model.inventory import Coverage
+from tfguard.model.scan import ScanScope
+from tfguard.model.since import KeptScan, KeptTimes
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import KnownState
 
@@ -108,3 +116,36 @@ def test_a_pattern_means_the_same_local_states_to_an_apply_as_to_a_scan(tmp_path
         "infra/terraform.tfstate.d/dev/terraform.tfstate",
         "odd/state.json",
     ]
+
+
+def test_the_states_of_a_scan_are_searched_too_and_one_that_is_not_there_any_more_stops_it() -> None:
+    context, _ = context_with(list)
+    found: list[Any] = [Source(KnownState(OWN.location, "", snapshot("own")), KnownState("b", "", snapshot("b")))]
+    known: list[Any] = [Source(NoStateError("absent/** matches no state", "correct it"))]
+    context = replace(context, known_places=lambda: known, scanned_places=lambda: found)
+    assert [where for where, _ in known_states(context, snapshot("own"))] == [OWN.location, "b"]
+    found.append(Source(KnownState("cut", "", None, "the state cut is cut")))
+    with pytest.raises(InputError, match="the state cut is cut; whether it has the object already is not known"):
+        list(known_states(context, snapshot("own")))
+    found[1] = known[0]
+    with pytest.raises(InputError, match=r"absent/\*\* matches no state, where the scan looked"):
+        list(known_states(context, snapshot("own")))
+
+
+@pytest.mark.parametrize("workspaces", [(), ("one", "two")])
+def test_the_states_that_a_scan_kept_are_found_again_from_another_folder(
+    tmp_path: Path, workspaces: tuple[str, ...]
+) -> None:
+    meant = states_meant(["net (old)/*.tfstate", "s3://states/x"], tmp_path, workspaces)
+    folder = str(tmp_path / "net (old)/*.tfstate")
+    assert list(patterns_meant(meant)) == [(folder, workspaces), ("s3://states/x", workspaces)]
+
+
+def test_a_state_that_the_scan_read_is_read_again_before_a_finding_is_settled(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    state = {"version": 4, "serial": 1, "lineage": "theirs", "resources": []}
+    (tmp_path / "theirs.tfstate").write_text(json.dumps(state))
+    scope = ScanScope(states_meant(["theirs.tfstate"], tmp_path, ()))
+    kept = KeptScan(KeptTimes(START, START), Coverage(), (), scope=scope)
+    context = stack_context(Invocation(engine_arguments=(f"-chdir={tmp_path / 'mine'}",)), SignalGate(), kept=kept)
+    assert [one.lineage for _, one in known_states(context, snapshot("own"))] == ["own", "theirs"]

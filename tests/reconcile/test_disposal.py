@@ -14,6 +14,7 @@ from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.evidence import Confidence
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject
+from tfguard.model.retention_tags import OWNER, UNTIL
 from tfguard.reconcile.disposal import (
     DestroyRules,
     changed_since,
@@ -107,6 +108,34 @@ def test_what_has_changed_since_it_was_found_is_told(changes: dict[str, Any], sa
 
 def test_what_one_side_does_not_tell_is_no_change() -> None:
     assert changed_since(finding(found=QUEUE), replace(QUEUE, created_at=NOW, arn="arn:q", tags={})) == ()
+
+
+@pytest.mark.parametrize(("then", "now"), [({}, {"keep": "yes"}), ({"keep": "yes"}, {}), ({"a": "b"}, {"c": "d"})])
+def test_a_tag_that_was_put_on_or_taken_away_is_a_change_where_a_list_told_of_it(
+    then: dict[str, str], now: dict[str, str]
+) -> None:
+    listed = replace(QUEUE, identity={"url": "https://q"}, tags=then)
+    assert changed_since(finding(found=listed), replace(listed, tags=now)) == ("tags",)
+    assert changed_since(finding(found=listed), replace(listed, tags=then | {UNTIL: "x"})) == ()
+
+
+@pytest.mark.parametrize(
+    ("until", "kept"),
+    [
+        ("2025-03-01T00:00:01Z", True),
+        ("2025-02-28T23:59:59Z", False),
+        ("2025-03-02", True),
+        ("2025-02-28", False),
+        ("for ever", True),
+    ],
+)
+def test_what_a_tag_says_is_kept_does_not_go_before_its_date_unless_the_ledger_released_it(
+    until: str, kept: bool
+) -> None:
+    tagged = replace(QUEUE, tags={UNTIL: until, OWNER: "audit"})
+    told = refusal(finding(), tagged, RULES, NOW)
+    assert (told is not None and "by audit" in told.what) == kept
+    assert refusal(finding(), tagged, RULES, NOW, released=True) is None
 
 
 def test_a_vpc_has_dependants_of_many_types() -> None:

@@ -47,7 +47,7 @@ def resource_type(node: Node, name: str, cloud: str, ignore_tags: Mapping[str, T
         "placed_by", "traits", "prefixes", "handles", "id", "import_id", "import_as",
         "name", "arn", "created", "tags", "details", "only", "gone", "soft_deleted", "owner", "folded", "ignore",
         "gone_after", "restore", "parent", "made_by", "owns", "permissions", "delete", "importable",
-        "quotas",
+        "quotas", "fills",
     )  # fmt: skip
     keys, traits = node.texts_by_name("keys"), node.texts_by_name("traits")
     if not keys:
@@ -78,6 +78,7 @@ def resource_type(node: Node, name: str, cloud: str, ignore_tags: Mapping[str, T
         soft_deleted=node.optional_text("soft_deleted"),
         gone_after=node.optional_text("gone_after"),
         restore=tuple(_object_call(item) for item in node.each("restore")),
+        fills=node.texts("fills"),
         owner=node.optional_text("owner"),
         folded={key: _one_of(node.at("folded"), key, _FOLDS) for key in node.at("folded").names()},
         ignore=tuple(_ignore_rule(item) for item in node.each("ignore")),

@@ -160,7 +160,8 @@ class ResourceType:
     calls and ids need: no attributes, so that they are neither compared nor read from a state. A `container` has others
     made inside it, which stand in the way when it is deleted; `leaves` are types of which it makes objects by itself
     that stay when it goes, and that their tags tell. One that is `soft_deleted` comes back by the calls of `restore`,
-    one after the other, until the time `gone_after`. What is not `importable` no engine can import.
+    one after the other, until the time `gone_after`. What is not `importable` no engine can import; `fills` are the
+    attributes with a default that no import can read, so that the apply of one always writes them.
     `quotas` are the limits that its objects count towards.
     """
 
@@ -189,6 +190,7 @@ class ResourceType:
     soft_deleted: str | None = None
     gone_after: str | None = None
     restore: tuple[ObjectCall, ...] = ()
+    fills: tuple[str, ...] = ()
     owner: str | None = None
     folded: Mapping[str, str] = field(default_factory=dict)
     ignore: tuple[IgnoreRule, ...] = ()

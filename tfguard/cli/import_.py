@@ -126,7 +126,7 @@ def command(
     if blocks_only is not None:
         return _write_blocks(invocation, orphans, options, kept, blocks_only)
     with engine_command() as gate:
-        context = stack_context(invocation, gate, state_flag(arguments), variables=arguments, will_list=True)
+        context = stack_context(invocation, gate, state_flag(arguments), variables=arguments, will_list=True, kept=kept)
         recorded = without_values(("import", *(f"--orphan={orphan}" for orphan in orphans), *arguments))
         known = decidable(context.records, kept, context.state_before)[0]
         elsewhere = scanned_provider(context.around.config)
@@ -144,7 +144,8 @@ def _write_blocks(
     if path is not None and path.exists():
         raise UsageError(f"{path} is there already", f"name a new file with {_BLOCKS} FILE")
     with own_command() as gate:
-        context = stack_context(invocation, gate, state_flag(options.arguments), variables=options.arguments)
+        words = options.arguments
+        context = stack_context(invocation, gate, state_flag(words), variables=words, kept=kept)
         known = decidable(context.records, kept, context.state_before)[0]
         text, code = blocks_for(context, orphans, options, known, scanned_provider(context.around.config))
     if path is None:

@@ -6,9 +6,10 @@ What is written is merged with what the file holds by then: another scan may hav
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from tfguard.stores.file_lock import locked
 
 _LAST = "last"
 _LOCK_SUFFIX = ".lock"
+_ONLY = re.compile(r"(.*) \(workspaces ([^()]+)\)", re.DOTALL)
 _ADVICE = "name a file that `tfguard scan --state-file FILE` wrote or may make, and check its folder and permissions"
 
 
@@ -60,6 +62,13 @@ def states_meant(patterns: Sequence[str], base: Path, workspaces: Sequence[str])
     one counts from."""
     only = f" (workspaces {', '.join(sorted(workspaces))})" if workspaces else ""
     return tuple(f"{_absolute(pattern, base)}{only}" for pattern in patterns)
+
+
+def patterns_meant(meant: Iterable[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What `states_meant` has spelled, as patterns with the workspaces of which alone they tell."""
+    for one in meant:
+        told = _ONLY.fullmatch(one)
+        yield (told[1], tuple(told[2].split(", "))) if told else (one, ())
 
 
 def _absolute(pattern: str, base: Path) -> str:

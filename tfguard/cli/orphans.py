@@ -351,7 +351,7 @@ def destroy_command(
     )
     with engine_command() as gate:
         kept = load_kept(findings_file) if findings_file else None
-        context = stack_context(invocation, gate, state_path, variables=arguments, will_list=True)
+        context = stack_context(invocation, gate, state_path, variables=arguments, will_list=True, kept=kept)
         folder = run_folder(invocation, context.stack)
         known = decidable(context.records, kept, context.state_before)[0]
         elsewhere = scanned_provider(context.around.config)

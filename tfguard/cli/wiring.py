@@ -28,6 +28,7 @@ from tfguard.inventory.combined import CombinedInventory
 from tfguard.inventory.credentials import RunCredentials
 from tfguard.model.config import Config
 from tfguard.model.operation import Stack
+from tfguard.model.since import KeptScan
 from tfguard.ports import Inventory, StateSource
 
 
@@ -38,12 +39,13 @@ def stack_context(
     *,
     variables: Sequence[str] = (),
     will_list: bool = False,
+    kept: KeptScan | None = None,
 ) -> StackContext:
     """Everything around the stack that the user stands in.
 
     `state_flag` is the value of `-state`; `variables` is a command line with the user's `-var` and `-var-file` in it;
     `will_list` loads a cloud's SDK in the background, where the stack uses that
-    cloud. Raises `UsageError` when `-chdir` names no folder.
+    cloud; `kept` is the scan whose findings are to be decided about. Raises `UsageError` when `-chdir` names no folder.
     """
     if not invocation.directory.is_dir():
         raise UsageError(f"{invocation.directory} is not a folder", "correct -chdir")
@@ -76,6 +78,7 @@ def stack_context(
         partial(_known_places, invocation, config, config_path),
         AwsActions(catalog),
         run_folder(invocation, location.stack),
+        partial(_scanned_places, invocation, config, config_path, kept.scope.states if kept else ()),
     )
 
 
@@ -85,6 +88,19 @@ def _known_places(invocation: Invocation, config: Config, config_path: Path | No
 
     base = config_path.parent if config_path else None
     return state_sources(config.scan.stacks, invocation, config, config_path, base=base, set_up_alone=True)
+
+
+def _scanned_places(
+    invocation: Invocation, config: Config, config_path: Path | None, meant: Sequence[str]
+) -> Sequence[StateSource]:
+    """The states that a scan looked into, but for those that `scan.stacks` names here as well."""
+    from tfguard.cli.kept_files import patterns_meant, states_meant
+    from tfguard.cli.states import state_sources
+
+    base = config_path.absolute().parent if config_path else invocation.directory
+    left = patterns_meant(one for one in meant if one not in states_meant(config.scan.stacks, base, ()))
+    sources = (state_sources([pattern], invocation, config, config_path, only) for pattern, only in left)
+    return [source for found in sources for source in found]
 
 
 def known_files(invocation: Invocation, config: Config, config_path: Path | None) -> Sequence[StateSource]:

@@ -63,9 +63,7 @@ def declared_outputs(directory: Path, engine: EngineInfo | None = None) -> froze
     return frozenset(found) if files else None
 
 
-def written_imports(
-    directory: Path, engine: EngineInfo | None = None, without: str = ""
-) -> tuple[WrittenImport, ...]:
+def written_imports(directory: Path, engine: EngineInfo | None = None, without: str = "") -> tuple[WrittenImport, ...]:
     """The import blocks of the root module, but for those in the file called `without`. A file that cannot be read has
     none."""
     found: list[WrittenImport] = []

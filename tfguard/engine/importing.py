@@ -49,9 +49,7 @@ def import_blocks(directory: Path, targets: Sequence[ImportTarget], draft: str =
         path.unlink(missing_ok=True)
 
 
-def unwritten(
-    directory: Path, targets: Sequence[ImportTarget], engine: EngineInfo | None = None
-) -> list[ImportTarget]:
+def unwritten(directory: Path, targets: Sequence[ImportTarget], engine: EngineInfo | None = None) -> list[ImportTarget]:
     """The targets without those whose block the configuration has: a person wrote it, or an adoption that was killed
     left it there, and the engine takes no second one."""
     written = {(one.address, one.import_id) for one in written_imports(directory, engine, without=FILE)}

@@ -196,10 +196,21 @@ class _Adoption:
             if (waiting := self._restorer.waiting(finding)) is None:
                 continue
             with self._choice.refusing(finding.id):
+                self._refuse_needless_restore(finding, waiting)
                 if not self._approved_to_restore(finding, waiting, address):
                     raise not_restored(finding, waiting)
                 self._restorer.restore(finding, waiting)
         return self._choice.left(chosen)
+
+    def _refuse_needless_restore(self, finding: Finding, waiting: CloudObject) -> None:
+        """Raise `UsageError` where the import would be refused once the object is restored, since it always updates."""
+        kind = self._context.around.catalog.get(waiting.type)
+        if kind and kind.fills and self._options.yes and not self._options.allow_update:
+            raise UsageError(
+                f"{finding.id} is deleted, and {end_of(waiting)}; its import would also update it in place: "
+                f"{', '.join(kind.fills)}",
+                "add --allow-update; it was not restored",
+            )
 
     def _approved_to_restore(self, finding: Finding, waiting: CloudObject, address: str) -> bool:
         console = self._context.console

@@ -115,8 +115,8 @@ class Choice:
         blocks = [
             one
             for one in self._written
-            if canonical(resource_type(one.address)) == canonical(found.type) and self.state.at(one.address) is None
             if names & ({one.import_id} if one.import_id is not None else one.texts)
+            if canonical(resource_type(one.address)) == canonical(found.type) and self.state.at(one.address) is None
         ]
         if not blocks:
             return None

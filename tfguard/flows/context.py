@@ -36,6 +36,7 @@ class StackContext:
 
     `known_places` gives all that is named of other stacks' states, remote ones too, for what has to look into each;
     `known_files` those of them that are on this machine, which cost nothing. `runs` takes the private folders of runs.
+    `scanned_places` are the states that a scan looked into before it told of its findings.
     """
 
     stack: Stack
@@ -48,6 +49,7 @@ class StackContext:
     known_places: Callable[[], Sequence[StateSource]] = tuple
     actions: CloudActions | None = None
     runs: Path | None = None
+    scanned_places: Callable[[], Sequence[StateSource]] = tuple
 
     @property
     def clock(self) -> Clock:

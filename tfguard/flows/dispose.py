@@ -34,7 +34,7 @@ from tfguard.flows.stray_look import (
     surely_now,
 )
 from tfguard.flows.upkeep import Upkeep, holding
-from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind, LedgerDamage
+from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind, LedgerDamage, latest
 from tfguard.model.durations import in_words
 from tfguard.model.event import EngineEvent, EventKind
 from tfguard.model.failure import wants_final_snapshot
@@ -44,6 +44,7 @@ from tfguard.model.inventory import CloudObject
 from tfguard.model.lease import ProcessIdentity
 from tfguard.model.plan import ProviderConfig
 from tfguard.model.retention_tags import told_by
+from tfguard.model.secrets import is_secret
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import Deletion, DeletionTarget
 from tfguard.reconcile.disposal import (
@@ -64,6 +65,10 @@ _AGAIN = "look again: `tfguard orphans destroy` with the same finding goes on"
 _STOPPED = "tfguard could not go on; why is in the run's output, not in the record"
 _CANNOT_IMPORT = "the engine cannot import it"
 _CANNOT_DELETE = "the engine could not delete it"
+_NEVER_SEEN = Refusal(
+    "whether it is gone cannot be told: the engine finds nothing under its id, and no list has such objects",
+    "look for it at the provider: the region, the account or the form of the id may be another one",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +254,8 @@ class _Run:
 
     def all_of(self, findings: Sequence[Finding]) -> None:
         """Look, ask, delete and verify."""
-        approved = [target for target in self._in_order(self._targets(findings)) if self._is_approved(target)]
+        asked = [target for target in self._in_order(self._targets(findings)) if self._is_approved(target)]
+        approved = [target for target in asked if not self._is_kept_by_now(target)]
         if not approved:
             return
         # Somebody may have adopted one while the question was asked.
@@ -258,6 +264,19 @@ class _Run:
             self._note(target, DestroyStage.REQUESTED, self._options.reason)
         for target in approved:
             self._delete(target, states)
+
+    def _is_kept_by_now(self, target: _Target) -> bool:
+        """Whether somebody has kept it since the findings were read. Told at once: a later line in the ledger would
+        take the retention back."""
+        entry = latest(self._context.records.dispositions()).get(target.finding.id)
+        if entry is None or entry.kind is not DispositionKind.RETAIN or entry.until is None:
+            return False
+        if not entry.holds(self._context.clock.now()):
+            return False
+        against = self._refusal(replace(target.finding, disposition=entry), target.object)
+        assert against is not None
+        self._is(_not_begun(target.finding, target.object, against))
+        return True
 
     def _states(self) -> Sequence[tuple[str, StateSnapshot]]:
         return tuple(known_states(self._context, self._context.state_before()))
@@ -316,13 +335,21 @@ class _Run:
             return Disposed(finding.id, before, DestroyStage.ABSENT, f"{now.what}; it is not deleted again", now.advice)
         if isinstance(now, Refusal):
             return _not_begun(finding, before, now)
-        against = _changed(finding, before, now) or self._refusal(finding, now)
+        against = _changed(finding, before, now, states) or self._refusal(finding, now)
         against = against or _held_by(self._around.catalog, replace(finding, object=now), states)
         return _not_begun(finding, now, against) if against else replace(target, object=now)
 
     def _refusal(self, finding: Finding, found: CloudObject) -> Refusal | None:
         seen = None if found.created_at else seen_at(self._context, self._own, finding)
-        return refusal(finding, found, self._rules, self._context.clock.now(), seen)
+        now = self._context.clock.now()
+        return refusal(finding, found, self._rules, now, seen, released=self._is_released(finding, now))
+
+    def _is_released(self, finding: Finding, now: datetime) -> bool:
+        """Whether a retention has ended by this ledger: what it says beats the object's own tag, which may not have
+        been taken away."""
+        ledger = self._context.records.dispositions()
+        last = latest(entry for entry in ledger if entry.kind is not DispositionKind.DESTROY).get(finding.id)
+        return last is not None and (last.kind is DispositionKind.RELEASE or last.overdue(now))
 
     def _surely_now(self, target: _Target) -> CloudObject | Refusal | None:
         """The object as a list tells it now; None where it is surely gone."""
@@ -384,6 +411,8 @@ class _Run:
                 if looked.absent:
                     return self._is(looked)
                 return self._stopped(target, Refusal(looked.what, looked.advice))
+            if self._is_kept_by_now(target):
+                return None
             self._note(target, DestroyStage.IN_PROGRESS, self._options.reason)
             stopped = self._try_to_delete(target) or self._verified(target)
         except (InterruptedRunError, RecordError):
@@ -420,7 +449,8 @@ class _Run:
         directory = self._directory / target.finding.id
         imported = engine.prepare_deletion(wanted, directory, self._user_agent)
         if imported.found is False:
-            return None
+            # A list has just shown it, and will tell. Where none can, it may be the wrong region, account or id.
+            return None if self._around.inventory.covers(found.type) else _NEVER_SEEN
         if not imported.importable and self._call_for(found):
             return self._by_call(target)
         if not imported.found:
@@ -527,7 +557,13 @@ def _not_begun(finding: Finding, found: CloudObject, why: Refusal) -> Disposed:
     return Disposed(finding.id, found, None, why.what, why.advice)
 
 
-def _changed(finding: Finding, before: CloudObject, now: CloudObject) -> Refusal | None:
+def _changed(
+    finding: Finding, before: CloudObject, now: CloudObject, states: Sequence[tuple[str, StateSnapshot]]
+) -> Refusal | None:
+    # A finding tells no tags at all where one repeats a value that a state marks as sensitive.
+    secrets = frozenset().union(*(state.secrets for _, state in states))
+    if not before.tags and any(is_secret(text, secrets) for text in (*now.tags, *now.tags.values())):
+        now = replace(now, tags={})
     if changes := changed_since(replace(finding, object=before), now):
         return Refusal(
             f"it has changed since it was found: {', '.join(changes)}",

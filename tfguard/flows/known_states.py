@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import HELD, JOINT, PLACEHOLDER, ResourceType
@@ -12,26 +13,37 @@ from tfguard.model.finding import Finding
 from tfguard.model.inventory import CloudObject
 from tfguard.model.secrets import Withholding
 from tfguard.model.state import OwnedObject, StateInstance, StateSnapshot
+from tfguard.ports import StateSource
 from tfguard.reconcile.adoption import own_import_id
 from tfguard.reconcile.matching import lies_elsewhere, same_object
 
 
 def known_states(context: StackContext, own: StateSnapshot) -> Iterator[tuple[str, StateSnapshot]]:
-    """This stack's state and every other one that is known. Raises `InputError` for one that cannot be read."""
+    """This stack's state, every other one that is known, and those that a scan looked into: what it has found may have
+    been adopted there since. Raises `InputError` for one that cannot be read."""
     yield context.stack.location, own
     for source in context.known_places():
+        with suppress(NoStateError):  # a pattern for what does not exist yet
+            yield from _others_in(context, source, "take it out of `scan: {stacks: [...]}` in tfguard.yaml")
+    for source in context.scanned_places():
         try:
-            for known in source.read():
-                if known.location == context.stack.location:
-                    continue
-                if known.snapshot is None:
-                    raise InputError(
-                        f"{known.failure}; whether it has the object already is not known",
-                        "make it readable, or take it out of `scan: {stacks: [...]}` in tfguard.yaml",
-                    )
-                yield known.location, known.snapshot
-        except NoStateError:
-            continue  # a pattern for what does not exist yet
+            yield from _others_in(context, source, "scan anew without it")
+        except NoStateError as error:
+            raise InputError(
+                f"{error.what}, where the scan looked; whether a state there has the object by now is not known",
+                "make it readable here, or scan anew without it",
+            ) from error
+
+
+def _others_in(context: StackContext, source: StateSource, otherwise: str) -> Iterator[tuple[str, StateSnapshot]]:
+    for known in source.read():
+        if known.location == context.stack.location:
+            continue
+        if known.snapshot is None:
+            raise InputError(
+                f"{known.failure}; whether it has the object already is not known", f"make it readable, or {otherwise}"
+            )
+        yield known.location, known.snapshot
 
 
 def types_in(catalog: Catalog, state: StateSnapshot) -> frozenset[str]:

@@ -116,14 +116,14 @@ def object_now(around: Surroundings, before: CloudObject, provider: ProviderConf
 
 
 def seen_at(context: StackContext, own: OwnOperations, finding: Finding) -> datetime | None:
-    """When the object of a finding was there already: at the end of its operation, else when a scan told of it first.
-
-    None where nothing tells.
+    """When the object of a finding was there already: at the end of its operation, else when a scan told of it first,
+    or when the operation began. None where nothing tells.
     """
     if not own.of(finding):
         return finding.first_seen
-    result = context.records.operation(finding.operation_id or "").result
-    return result.ended_at if result else finding.first_seen
+    operation = context.records.operation(finding.operation_id or "")
+    # Of a run that nobody saw ending nothing tells more than when it began.
+    return operation.result.ended_at if operation.result else finding.first_seen or operation.intent.started_at
 
 
 def surely_now(

@@ -11,7 +11,7 @@ from tfguard.catalog.types import JOINT, ResourceType
 from tfguard.model.durations import in_words
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject
-from tfguard.model.retention_tags import OWNER, UNTIL
+from tfguard.model.retention_tags import OWNER, UNTIL, is_kept_by, told_by
 
 _DELETABLE = (Verdict.ORPHANED, Verdict.DUPLICATED, Verdict.UNMANAGED)
 _PREFIX = "aws_"
@@ -46,11 +46,18 @@ class Refusal:
 
 
 def refusal(
-    finding: Finding, found: CloudObject, rules: DestroyRules, now: datetime, seen_at: datetime | None = None
+    finding: Finding,
+    found: CloudObject,
+    rules: DestroyRules,
+    now: datetime,
+    seen_at: datetime | None = None,
+    *,
+    released: bool = False,
 ) -> Refusal | None:
     """Why this finding's object, as it is `found` now, must not be deleted; None where nothing speaks against it.
 
     `seen_at` is when it was there at the latest: of an object without a creation time nothing else tells the age.
+    `released`: a retention of it has ended by this ledger, whatever its tags say still.
     """
     decided = finding.disposition
     name = f"{found.type} {found.import_id}"
@@ -81,6 +88,11 @@ def refusal(
             f"{name} is in the account {found.account}, which is not a configured one ({', '.join(rules.accounts)})",
             "add the account to `scan: {aws: {accounts: ...}}` in tfguard.yaml, if it is yours",
         )
+    if not released and is_kept_by(found.tags, now):
+        return Refusal(
+            f"{name} is kept: {told_by(found.tags)}",
+            f"ask whoever keeps it to take the tag {UNTIL} away, with `tfguard orphans release` where it was kept",
+        )
     if found.stateful and not rules.stateful:
         return Refusal(f"{name} holds data", "look at what it holds, then add --stateful")
     born = found.created_at or seen_at
@@ -98,20 +110,24 @@ def changed_since(finding: Finding, now: CloudObject) -> Sequence[str]:
     before = finding.object
     if before is None:
         return ("it is not known what was found",)
+    # What a record tells has neither attributes nor all tags: there, none may mean that they were left out.
+    bare = not before.identity
     pairs = (
         ("id", before.id, now.id),
         ("ARN", before.arn, now.arn),
         ("name", before.name, now.name),
         ("creation time", before.created_at, now.created_at),
-        ("tags", _others(before.tags) or None, _others(now.tags) or None),
+        ("tags", _others(before.tags, bare), _others(now.tags, bare)),
     )
     # What one side does not tell was left out by the record or by the list, and is no change.
     return tuple(label for label, old, new in pairs if old is not None and new is not None and old != new)
 
 
-def _others(tags: Mapping[str, str]) -> Mapping[str, str]:
-    """Tags without those that a retention puts on what it keeps, and takes away again."""
-    return {name: value for name, value in tags.items() if name not in (UNTIL, OWNER)}
+def _others(tags: Mapping[str, str], bare: bool) -> Mapping[str, str] | None:
+    """Tags without those that a retention puts on what it keeps, and takes away again. None where it is not told which
+    there are."""
+    others = {name: value for name, value in tags.items() if name not in (UNTIL, OWNER)}
+    return None if bare and not others else others
 
 
 def dependant_types(catalog: Catalog, kind: ResourceType) -> Sequence[str]:
