@@ -119,8 +119,8 @@ class RequestEvent:
     `activity` is what is called, or has answered. `objects` are all that a step has by now (None: not looked at).
     `until` and `owner` belong to what is retained. `inputs` and `blueprint_digest` are those that hold from here on.
     `skipped` are the checks of a preflight that somebody left out, each with the reason. `work` tells what the step's
-    work was done from, where that has come to a good end; `missing` are addresses that the provider does not have. `number` counts the events
-    of whoever holds the request, from 1, so that a lost line is noticed.
+    work was done from, where that has come to a good end; `missing` are addresses that the provider does not have.
+    `number` counts the events of whoever holds the request, from 1, so that a lost line is noticed.
     """
 
     at: datetime
