@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tfguard.catalog.loader import load_catalog
@@ -132,4 +132,5 @@ def test_a_mask_of_another_shape_than_the_value_breaks_nothing(values: object, m
 
 @given(st.text(max_size=8), st.text(min_size=4, max_size=8), st.text(max_size=8))
 def test_a_secret_is_found_wherever_it_stands(before: str, secret: str, after: str) -> None:
+    assume(secret not in ("null", "true", "false"))  # which tell nothing, marked or not
     assert is_secret(before + secret + after, [secret])

@@ -123,7 +123,8 @@ def test_a_secret_is_deleted_with_its_longest_window_restored_and_tagged(
 ) -> None:
     secrets = client("secretsmanager")
     secrets.create_secret(Name="of-actions")
-    (found,) = inventory.list("aws_secretsmanager_secret", aws).objects
+    listed = inventory.list("aws_secretsmanager_secret", aws).objects
+    (found,) = [one for one in listed if one.name == "of-actions"]
     assert actions.tag(found, aws, {"a": "b"}).refused == ""
     assert secrets.describe_secret(SecretId="of-actions")["Tags"] == [{"Key": "a", "Value": "b"}]
     assert actions.untag(found, aws, ["a"]).refused == ""
