@@ -40,20 +40,40 @@ def until(what: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_what_a_command_leaves_running_is_named_and_ends_no_driver(commands: StepCommands, tmp_path: Path) -> None:
+def test_a_service_that_a_command_has_started_is_in_no_later_command_s_way(
+    commands: StepCommands, tmp_path: Path
+) -> None:
     stays = tmp_path / "stays"
     os.mkfifo(stays)
     words = ("sh", "-c", f"exec 1>&- 2>&-; (read line < {stays}) & exit 0")
     assert commands.run(Command(words, tmp_path), "boot").exit_code == 0
     try:
-        assert commands.still_runs("boot")
-        with pytest.raises(InputError, match=r"boot: .* still runs, and holds .*boot\.lock"):
-            commands.run(Command(("true",), tmp_path), "boot")
-        assert commands.run(Command(("true",), tmp_path), "other").exit_code == 0
+        assert not commands.still_runs("boot"), "its end was seen"
+        assert commands.run(Command(("true",), tmp_path), "boot").exit_code == 0
     finally:
         stays.write_text("end\n")
-    until(lambda: not commands.still_runs("boot"))
-    assert commands.run(Command(("true",), tmp_path), "boot").exit_code == 0
+
+
+def test_a_command_whose_end_nobody_has_seen_is_named_and_not_begun_again(
+    commands: StepCommands, tmp_path: Path
+) -> None:
+    stays = tmp_path / "stays"
+    os.mkfifo(stays)
+    running = threading.Thread(
+        target=lambda: commands.run(Command(("sh", "-c", f"read line < {stays}"), tmp_path), "boot")
+    )
+    running.start()
+    later = StepCommands(Calls(tmp_path / "run"), dict(os.environ))
+    try:
+        until(lambda: later.still_runs("boot"))
+        with pytest.raises(InputError, match=r"boot: .* still runs, and holds .*boot\.lock"):
+            later.run(Command(("true",), tmp_path), "boot")
+        assert later.run(Command(("true",), tmp_path), "other").exit_code == 0
+    finally:
+        stays.write_text("end\n")
+        running.join()
+    assert not later.still_runs("boot")
+    assert later.run(Command(("true",), tmp_path), "boot").exit_code == 0
 
 
 def test_an_interrupt_reaches_a_command_with_all_it_has_started_and_each_of_them_once(

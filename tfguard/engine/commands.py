@@ -118,8 +118,8 @@ class Calls:
 
 @dataclass(slots=True)
 class StepCommands:
-    """Runs the commands of steps. Each holds a lock as long as it, or anything that it has started, runs: so the next
-    tfguard on this machine can tell that it still does."""
+    """Runs the commands of steps. Each holds a lock: while nobody has seen its end, the next tfguard on this machine can
+    tell by it that the command, or anything that it has started, still runs."""
 
     calls: Calls
     environ: Mapping[str, str]
@@ -138,7 +138,10 @@ class StepCommands:
                     f"{step}: something that its last command has started still runs, and holds {lock}",
                     "let it end, or end it: what is to outlive a command belongs into a service; then go on",
                 ) from None
-            return self.calls.run(command.words, command.directory, environment, step, seconds=seconds, holding=(held,))
+            end = self.calls.run(command.words, command.directory, environment, step, seconds=seconds, holding=(held,))
+            # Its end is known. What it has left behind, such as a service, goes on holding a lock that nobody asks.
+            lock.unlink(missing_ok=True)
+            return end
 
     def still_runs(self, step: str) -> bool:
         """Whether a command of this step that an earlier tfguard started is still running on this machine."""
