@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,7 @@ from tfguard.report.blueprint import blueprint_text
 from tfguard.report.blueprint_svg import blueprint_svg
 from tfguard.schemas.blueprint import blueprint_document
 
+_DESTROYED = "destroyed"
 _GOOD = (RequestState.READY, RequestState.CLEANED)
 
 
@@ -193,14 +194,22 @@ def cancel_command(
 
 @command.command("destroy")
 @file_argument
-@click.option("--reason", default="destroyed", metavar="TEXT", help="Why; kept in the record.")
+@click.option("--reason", default=_DESTROYED, metavar="TEXT", help="Why; kept in the record.")
 @click.option("--stateful", is_flag=True, help="Also what holds data.")
 @click.option("--dispose", is_flag=True, help="Also what is retained.")
+@click.option("--gone", multiple=True, metavar="STEP", help="On your word: nothing of it is there; its state is lost.")
 @yes_option()
 @format_option()
 @click.pass_obj
 def destroy_command(
-    invocation: Invocation, file: Path, reason: str, stateful: bool, dispose: bool, yes: bool, form: str
+    invocation: Invocation,
+    file: Path,
+    reason: str,
+    stateful: bool,
+    dispose: bool,
+    gone: tuple[str, ...],
+    yes: bool,
+    form: str,
 ) -> int:
     """Take away what the request has made, in reverse, and verify that it is gone.
 
@@ -209,7 +218,10 @@ def destroy_command(
     """
     with _interruptible() as (gate, intents):
         context, _ = blueprint_context(invocation, gate, file, intents)
-        options = TakeAwayOptions(reason, stateful, dispose)
+        if gone and reason == _DESTROYED:
+            raise UsageError("--gone needs a reason", "add --reason TEXT: how you know it; it is kept in the record")
+        _refuse_unknown_steps(context, gone, file)
+        options = TakeAwayOptions(reason, stateful, dispose, dict.fromkeys(gone, reason))
         request = take_away(context, options, lambda found: _approve_destroy(context, found, yes))
         if request is None:
             return _show_nothing(Called(invocation, file), context, form)
@@ -230,8 +242,7 @@ def _provide(
     with _interruptible() as (gate, intents):
         context, parsed = blueprint_context(invocation, gate, file, intents)
         check_stacks(context, parsed)
-        if unknown := [name for name in options.told if name not in context.blueprint.steps]:
-            raise UsageError(f"there is no step {unknown[0]}", f"see `tfguard blueprint status {file}`")
+        _refuse_unknown_steps(context, options.told, file)
         standing_now = context.requests.current()
         if not new and (standing_now is None or standing_now.terminal):
             raise UsageError(f"{file} has no request to go on with", f"`tfguard blueprint apply {file}` makes one")
@@ -244,6 +255,11 @@ def _provide(
         )
         _show(Called(invocation, file), context, request, decisions(context, request), form)
     return ExitCode.DONE if request.state is RequestState.READY else ExitCode.OPEN
+
+
+def _refuse_unknown_steps(context: BlueprintContext, names: Iterable[str], file: Path) -> None:
+    if unknown := [name for name in names if name not in context.blueprint.steps]:
+        raise UsageError(f"there is no step {unknown[0]}", f"see `tfguard blueprint status {file}`")
 
 
 @contextmanager

@@ -118,7 +118,7 @@ class Calls:
 
 @dataclass(slots=True)
 class StepCommands:
-    """Runs the commands of steps. Each holds a lock: while nobody has seen its end, the next tfguard on this machine can
+    """Runs the commands of steps. Each holds a lock: while nobody has seen its end, the next tfguard here can
     tell by it that the command, or anything that it has started, still runs."""
 
     calls: Calls

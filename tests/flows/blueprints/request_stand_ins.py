@@ -279,8 +279,10 @@ class Desk:
     def provide(self, told: Mapping[str, Told] | None = None, **inputs: object) -> Request:
         return provide(self.context, ProvideOptions(inputs, told or {}), lambda _: (), lambda _: None)
 
-    def destroy(self, *, stateful: bool = False, dispose: bool = False) -> Request | None:
-        return take_away(self.context, TakeAwayOptions("over", stateful, dispose), lambda _: None)
+    def destroy(
+        self, *, stateful: bool = False, dispose: bool = False, gone: Mapping[str, str] | None = None
+    ) -> Request | None:
+        return take_away(self.context, TakeAwayOptions("over", stateful, dispose, gone or {}), lambda _: None)
 
     @property
     def request(self) -> Request:

@@ -266,3 +266,24 @@ def test_a_thousand_steps_are_taken_away(tmp_path: Path) -> None:
     assert request is not None and request.state is S.CLEANED
     assert len(desk.world.calls) == 1001
     assert len(next(tmp_path.rglob("events.jsonl")).read_text().splitlines()) - events < 3 * 1000
+
+
+def test_a_stack_whose_state_is_lost_is_gone_on_a_person_s_word_alone(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, TWO)
+    desk.provide()
+    desk.world.stacks["a"] = StandInStack(operations=1, last="apply")
+    request = desk.destroy(gone={"b": "a word about another step"})
+    assert request is not None and request.state is S.SETTLED
+    assert "--gone STEP" in request.step("a").why
+    request = desk.destroy(gone={"a": "removed by hand, the bill says so"})
+    assert request is not None and request.state is S.CLEANED
+    assert "by a person's word: removed by hand" in request.step("a").why
+
+
+def test_a_word_that_something_is_gone_hides_nothing_that_a_state_has(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, TWO)
+    desk.provide()
+    desk.world.faults["b"] = ["refused"]
+    request = desk.destroy(gone={"b": "gone", "a": "gone"})
+    assert request is not None and request.state is S.SETTLED
+    assert desk.statuses() == {"a": "ok", "b": "error"}

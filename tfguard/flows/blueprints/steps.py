@@ -46,7 +46,7 @@ class StepRunner:
     """Provides the steps of one request, and takes them away. Safe for several threads, each with its own step.
 
     `told` are a person's words about commands that may have done their work. With `takes_data` a stack that holds data
-    may be destroyed.
+    may be destroyed. `gone` are a person's words about stacks whose state is lost: that nothing of them is there.
     """
 
     context: BlueprintContext
@@ -55,6 +55,7 @@ class StepRunner:
     stopping: Stopping
     told: Mapping[str, Told] = field(default_factory=dict)
     takes_data: bool = False
+    gone: Mapping[str, str] = field(default_factory=dict)
 
     def provide(self, name: str) -> bool:
         """Bring a step, whose needs are done, to its end; whether it is done. Raises `RecordError` alone."""
@@ -385,7 +386,12 @@ class StepRunner:
                 continue
             if look.managed == 0:
                 if _managed_of(record) and look.command != "destroy":
-                    why = "its state is empty, and no destroy has emptied it: where its objects are is not known"
+                    if name in self.gone:
+                        return self._gone(name, f"gone, by a person's word: {self.gone[name]}", StepStatus.ABSENT, look)
+                    why = (
+                        "its state is empty, and no destroy has emptied it: where its objects are is not known; restore "
+                        "the state, or remove them by hand and give --gone STEP --reason TEXT"
+                    )
                     return self._failed(name, why, activity, look)
                 why = "its state is empty, and no operation on it is open"
                 return self._gone_unless_kept(name, why, StepStatus.ABSENT, look, activity)

@@ -3,8 +3,8 @@ parent (rules 13, 14 and 16). Also its cancel, which is the first half of that."
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from tfguard.flows.blueprints.context import BlueprintContext, values_of
@@ -25,11 +25,13 @@ _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
 
 @dataclass(frozen=True, slots=True)
 class TakeAwayOptions:
-    """`stateful`: also what holds data; `dispose`: also what is retained."""
+    """`stateful`: also what holds data; `dispose`: also what is retained; `gone`: the steps of which somebody says that
+    nothing is there any more, where no state can tell, and how they know."""
 
     reason: str
     stateful: bool = False
     dispose: bool = False
+    gone: Mapping[str, str] = field(default_factory=dict)
 
 
 def take_away(
@@ -78,7 +80,7 @@ class _TakeAway:
         self._options = options
         self._stopping = Stopping(context, journal)
         values = values_of(context, journal.request)
-        self._steps = StepRunner(context, journal, values, self._stopping, takes_data=options.stateful)
+        self._steps = StepRunner(context, journal, values, self._stopping, takes_data=options.stateful, gone=options.gone)
         self._behind = stands_behind(context.blueprint)
 
     def run(self) -> Request:
