@@ -518,3 +518,21 @@ def test_a_sensitive_output_is_no_place_to_ask(tmp_path: Path, kind: str) -> Non
     assert "would be seen" in request.probes["p"].detail or not request.probes
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"hunter2" not in written
+
+
+def test_a_chain_is_compensated_from_a_command_whose_check_says_that_it_did_nothing(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+steps:
+  a: {run: [a], check: [a-done], compensate: {run: [undo-a]}}
+  b: {run: [b], check: [b-done], needs: [a], compensate: {run: [undo-b]}}
+  c: {run: [c], check: [c-done], needs: [b]}
+"""
+    )
+    desk = Desk(tmp_path, text)
+    desk.world.faults = {"a": ["1", "", ""], "b": ["1", "", ""], "c": ["1", "7", "1"]}
+    assert desk.provide().state is S.PARTIAL_FAILURE
+    undone = [call[0] for call in desk.world.calls if call[0].startswith("undo")]
+    assert undone == ["undo-b", "undo-a"]
+    assert desk.statuses() == {"a": "destroyed", "b": "destroyed", "c": "error"}

@@ -64,11 +64,20 @@ class StepRunner:
         return self._truthfully(name, work[kind], Activity.APPLY if kind is StepKind.STACK else Activity.RUN)
 
     def stands(self, name: str) -> bool:
-        """Whether something of a step is there, or may be: a stack that failed, and has nothing, is not in the way."""
+        """Whether something of a step is there, or may be: a stack that failed and has nothing, or a command that
+        failed and whose check says so, is not in the way. What cannot be asked may be there. Raises `RecordError`
+        alone."""
         step, record = self.context.blueprint.steps[name], self._record(name)
-        if not record.made or step.kind is not StepKind.STACK or record.status is not StepStatus.ERROR:
+        if not record.made or record.status is not StepStatus.ERROR or step.kind is StepKind.PROBE:
             return record.made and step.kind is not StepKind.PROBE
-        look = self.context.stacks.look(self.values.place(name))
+        try:
+            if step.kind is StepKind.RUN:
+                return not step.check or self._asked(name, step.check).exit_code != _CHECK_NOT_DONE
+            look = self.context.stacks.look(self.values.place(name))
+        except RecordError:
+            raise
+        except TfguardError:
+            return True
         return bool(look.failure or look.open or look.managed != 0)
 
     def compensate(self, name: str) -> bool:
@@ -237,13 +246,16 @@ class StepRunner:
         timeout: timedelta | None = None,
     ) -> bool | None:
         """What a check says within `timeout`, else the step's; None, and the step is an error, where it cannot tell."""
-        command = self.values.command(name, words)
-        end = self.context.commands.run(replace(command, timeout=timeout or command.timeout), name)
+        end = self._asked(name, words, timeout)
         if not end.timed_out and end.exit_code in (_CHECK_DONE, _CHECK_NOT_DONE):
             return end.exit_code == _CHECK_DONE
         what = "did not end in time" if end.timed_out else f"ended with {end.exit_code}"
         self._failed(name, f"its check {what}, which says neither done (0) nor not done (1)", activity, end=end)
         return None
+
+    def _asked(self, name: str, words: tuple[str, ...], timeout: timedelta | None = None) -> CallEnd:
+        command = self.values.command(name, words)
+        return self.context.commands.run(replace(command, timeout=timeout or command.timeout), name)
 
     def _probe(self, name: str) -> bool:
         probe = self.context.blueprint.steps[name].probe
@@ -387,10 +399,11 @@ class StepRunner:
             if look.managed == 0:
                 if _managed_of(record) and look.command != "destroy":
                     if name in self.gone:
-                        return self._gone(name, f"gone, by a person's word: {self.gone[name]}", StepStatus.ABSENT, look)
+                        why = f"gone, by a person's word: {self.gone[name]}"
+                        return self._gone(name, why, StepStatus.ABSENT, look)
                     why = (
-                        "its state is empty, and no destroy has emptied it: where its objects are is not known; restore "
-                        "the state, or remove them by hand and give --gone STEP --reason TEXT"
+                        "its state is empty, and no destroy has emptied it: where its objects are is not known; "
+                        "restore the state, or remove them by hand and give --gone STEP --reason TEXT"
                     )
                     return self._failed(name, why, activity, look)
                 why = "its state is empty, and no operation on it is open"

@@ -80,7 +80,9 @@ class _TakeAway:
         self._options = options
         self._stopping = Stopping(context, journal)
         values = values_of(context, journal.request)
-        self._steps = StepRunner(context, journal, values, self._stopping, takes_data=options.stateful, gone=options.gone)
+        self._steps = StepRunner(
+            context, journal, values, self._stopping, takes_data=options.stateful, gone=options.gone
+        )
         self._behind = stands_behind(context.blueprint)
 
     def run(self) -> Request:
