@@ -62,7 +62,8 @@ def blueprint_actions(
     if state in (_S.REQUESTED, _S.VALIDATED, _S.PROVISIONING, _S.REPAIRING):
         yield call("cancel", "give it up, and take stock of what was made")
     if state in (_S.PARTIAL_FAILURE, _S.SETTLED) and _standing(request, steps):
-        yield call("cancel", "keep what was made, for a time, for a review", "--retain")
+        more = "; then `resume` goes on with it" if state is _S.SETTLED else ""
+        yield call("cancel", f"keep what was made, for a time, for a review{more}", "--retain")
 
 
 class _Calls:

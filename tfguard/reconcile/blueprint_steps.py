@@ -10,7 +10,7 @@ from datetime import datetime
 from tfguard.blueprint_ports import StackLook
 from tfguard.model.blueprint import Blueprint, BlueprintStep, StepKind
 from tfguard.model.blueprint_decision import Decision, DecisionKind, Told
-from tfguard.model.blueprint_request import Activity, BlueprintObject, Request, StepRecord
+from tfguard.model.blueprint_request import Activity, BlueprintObject, Request, RequestState, StepRecord
 from tfguard.model.operation import StepStatus
 from tfguard.model.reference import references_in
 
@@ -55,6 +55,8 @@ def decide_stack(
             f"its state is empty, and this request has made {len(record.standing)} objects by it",
             asks="restore the state, or destroy the objects and `tfguard blueprint destroy` the request",
         )
+    if record.done and told is not None and not told.done:
+        return Decision(DecisionKind.RUN, f"to be applied again, by a person's word: {told.reason}")
     if record.done and _changed(step, record, request):
         return Decision(DecisionKind.RUN, "its inputs, or its part of the blueprint, have changed since")
     if record.done and (newer := _newer(step.needs, record, request)):
@@ -146,12 +148,21 @@ def holds_data(step: BlueprintStep, record: StepRecord, seen: Iterable[Blueprint
 
 
 def undone_by_compensation(blueprint: Blueprint, request: Request) -> Sequence[str]:
-    """The steps that a failed request compensates: what was begun and has a compensation."""
+    """The steps that a failed request compensates: what was begun and has a compensation.
+
+    What stood when the request was last Ready, and was not touched since, is no work of what failed, and stays.
+    """
+    ready = [change.at for change in request.transitions if change.after is RequestState.READY]
+
+    def begun(name: str) -> bool:
+        record = request.step(name)
+        return record.made and not (ready and record.began_at is not None and record.began_at <= ready[-1])
+
     return tuple(
         name
         for name in reversed(blueprint.order())
         for step in (blueprint.steps[name],)
-        if step.kind is not StepKind.PROBE and step.compensate is not None and request.step(name).made
+        if step.kind is not StepKind.PROBE and step.compensate is not None and begun(name)
     )
 
 

@@ -15,10 +15,13 @@ from tfguard.blueprint_ports import CallEnd, Command, Output, StackCall, Verifie
 from tfguard.errors import CorruptRecordError, OpenOperationError, OperationAliveError, RecordError, UsageError
 from tfguard.flows.blueprints.cancel import CancelOptions, cancel
 from tfguard.flows.blueprints.deciding import decisions
+from tfguard.flows.blueprints.provide import ProvideOptions, provide
 from tfguard.flows.blueprints.requests import Requests
 from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import TRANSITIONS, RequestState
 from tfguard.model.lease import Liveness
+from tfguard.model.plan import Action, Plan, PlannedChange
+from tfguard.model.preflight import CheckName, CheckResult, CheckStatus
 
 S = RequestState
 HOSTS = (
@@ -536,3 +539,52 @@ steps:
     undone = [call[0] for call in desk.world.calls if call[0].startswith("undo")]
     assert undone == ["undo-b", "undo-a"]
     assert desk.statuses() == {"a": "destroyed", "b": "destroyed", "c": "error"}
+
+
+def test_what_stood_when_it_was_ready_is_not_undone_when_a_later_step_fails(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+steps:
+  a: {run: [a], compensate: {run: [undo-a]}, idempotent: true}
+  p: {probe: {tcp: "x:1", within: 1s}, needs: [a]}
+"""
+    )
+    desk = Desk(tmp_path, text)
+    assert desk.provide().state is S.READY
+    desk.world.services[""] = False
+    assert desk.provide().state is S.PARTIAL_FAILURE
+    assert ("undo-a", "a") not in desk.world.calls
+    assert desk.statuses() == {"a": "ok", "p": "error"}
+
+
+@pytest.mark.parametrize("skipped", [False, True])
+def test_data_that_an_earlier_step_s_change_would_destroy_is_seen_before_the_apply(
+    tmp_path: Path, skipped: bool
+) -> None:
+    steps = "steps:\n  a: {stack: a, vars: {v: '${inputs.v}'}}\n  d: {stack: d, needs: [a], stateful: true}\n"
+    desk = Desk(tmp_path, HEAD + "inputs: {v: {default: 1}}\n" + steps)
+    desk.provide()
+    change = PlannedChange("x.y", "x", "p", Action.REPLACE)
+    plans = {"d": Plan("1.11", (change,))}
+    desk.world.plan = lambda call: plans.get(call.place.directory.name, "not planned")  # type: ignore[method-assign]
+    checks = [CheckResult(CheckName.DATA, CheckStatus.SKIPPED, "it is a test")] if skipped else []
+    desk.world.calls.clear()
+    request = provide(desk.context, ProvideOptions({"v": "2"}), lambda _: checks, lambda _: None)
+    assert (("apply", "d") in desk.world.calls) is skipped
+    assert request.state is (S.READY if skipped else S.PARTIAL_FAILURE)
+    assert skipped or "x.y, which holds data, would be replaced or deleted" in request.step("d").why
+
+
+def test_a_stack_is_applied_again_on_a_person_s_word(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, HEAD + "steps:\n  a: {stack: a}\n")
+    desk.provide()
+    assert desk.provide({"a": Told(False, "its files have changed")}).state is S.READY
+    assert desk.world.calls.count(("apply", "a")) == 2
+
+
+def test_a_review_shortens_no_retention(desk: Desk) -> None:
+    desk.world.faults["binding"] = ["refused"]
+    until = desk.provide().step("database").until
+    request = cancel(desk.context, CancelOptions("for a review", retain=timedelta(hours=1), owner="team"))
+    assert request.step("database").until == until

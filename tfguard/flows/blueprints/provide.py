@@ -90,8 +90,8 @@ def _refuse_cancelled(context: BlueprintContext, request: Request) -> None:
     if request.state in (_S.CANCEL_PENDING, _S.SETTLED):
         raise OpenOperationError(
             f"request {request.id} was cancelled, and what it made is still there",
-            f"`tfguard blueprint destroy {context.file}` takes it away, "
-            f"`tfguard blueprint cancel --retain {context.file}` keeps it",
+            f"to go on with it: `tfguard blueprint cancel --retain {context.file}`, then `resume`; "
+            f"to take it away: `tfguard blueprint destroy {context.file}`",
         )
 
 

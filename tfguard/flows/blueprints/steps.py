@@ -20,6 +20,7 @@ from tfguard.model.blueprint_decision import Decision, DecisionKind, Told
 from tfguard.model.blueprint_request import UNSEEN, Activity, BlueprintObject, RequestEvent, StepRecord
 from tfguard.model.config import format_duration
 from tfguard.model.operation import StepStatus
+from tfguard.model.preflight import CheckName
 from tfguard.reconcile.blueprint_steps import (
     decide_command,
     decide_probe,
@@ -46,7 +47,7 @@ class StepRunner:
     """Provides the steps of one request, and takes them away. Safe for several threads, each with its own step.
 
     `told` are a person's words about commands that may have done their work. With `takes_data` a stack that holds data
-    may be destroyed. `gone` are a person's words about stacks whose state is lost: that nothing of them is there.
+    may be destroyed. `gone` are a person's words about commands, and about stacks whose state is lost: that nothing of them is there.
     """
 
     context: BlueprintContext
@@ -137,6 +138,12 @@ class StepRunner:
 
     def _apply(self, name: str, before: StackLook) -> bool:
         call = self.values.call(name)
+        if lost := self._data_that_would_go(name, call, before):
+            why = (
+                f"{lost}, which holds data, would be replaced or deleted; undo what leads to that, or go on with "
+                "--skip-check data=REASON"
+            )
+            return self._failed(name, why, Activity.VERIFY, before)
         self.note(name, StepStatus.RUNNING, "applying", Activity.APPLY)
         end = self.context.stacks.apply(call, name)
         self.values.forget(name)
@@ -146,6 +153,20 @@ class StepRunner:
             return self._done(name, "applied, and what it made is in its state", look, removed, worked=True)
         why = f"the apply ended with {end.exit_code}" if end.exit_code else "the apply said 0, and left something open"
         return self._failed(name, f"{why}{_unsettled(look)}", Activity.APPLY, look, end, removed)
+
+    def _data_that_would_go(self, name: str, call: StackCall, look: StackLook) -> str:
+        """The address of an object with data that an apply would replace or delete; empty where there is none.
+
+        The preflight has looked, but not at what an earlier step of this run has changed since.
+        """
+        step, record = self.context.blueprint.steps[name], self._record(name)
+        known = {found.address: found for found in (*record.standing, *look.objects)}
+        holding = {address for address, found in known.items() if holds_data(step, StepRecord(), (found,))}
+        if not holding or CheckName.DATA in self.journal.request.skipped:
+            return ""
+        plan = self.context.stacks.plan(call)
+        changes = () if isinstance(plan, str) else plan.changing
+        return next((change.address for change in changes if change.action.deletes and change.address in holding), "")
 
     def _settle(self, name: str, look: StackLook, decision: Decision) -> bool:
         """Recover or adopt what is open on a step's stack; whether another look may find it settled."""
@@ -330,6 +351,8 @@ class StepRunner:
             return self._destroy_stack(name, Activity.DESTROY) if record.made else self._leave_stack(name)
         if not record.made:
             return self._gone(name, "it was never begun", StepStatus.ABSENT)
+        if name in self.gone:
+            return self._gone(name, f"gone, by a person's word: {self.gone[name]}", StepStatus.ABSENT)
         if not self._wait_for_command(name):
             return False
         if owner is not None and self._record(owner).status in _GONE:

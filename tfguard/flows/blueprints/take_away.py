@@ -61,10 +61,10 @@ def take_away(
 
 
 def keep(context: BlueprintContext, journal: Journal, time: timedelta, owner: str, reason: str) -> Request:
-    """Keep all that a settled or partly failed request has made, for a review."""
+    """Keep all that a settled or partly failed request has made, for a review; what is kept for longer stays so."""
     for name, step in context.blueprint.steps.items():
         if journal.request.step(name).made and step.kind is not StepKind.PROBE:
-            until = context.clock.now() + time
+            until = max(context.clock.now() + time, journal.request.step(name).until or context.clock.now())
             journal.write(retention(name, journal.request.step(name), reason, until, owner))
     if journal.request.state is not _S.RETAINED_FOR_REVIEW:
         journal.write(lambda at, by: RequestEvent(at, by, reason, state=_S.RETAINED_FOR_REVIEW))
