@@ -47,7 +47,8 @@ class StepRunner:
     """Provides the steps of one request, and takes them away. Safe for several threads, each with its own step.
 
     `told` are a person's words about commands that may have done their work. With `takes_data` a stack that holds data
-    may be destroyed. `gone` are a person's words about commands, and about stacks whose state is lost: that nothing of them is there.
+    may be destroyed. `gone` are a person's words about commands, and about stacks whose state is lost: that nothing of
+    them is there.
     """
 
     context: BlueprintContext
