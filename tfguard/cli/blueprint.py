@@ -75,7 +75,10 @@ def validate_command(invocation: Invocation, file: Path) -> int:
 @format_option()
 @click.pass_obj
 def plan_command(invocation: Invocation, file: Path, inputs: tuple[str, ...], form: str) -> int:
-    """Show what would be done about each step, and why. Nothing is changed, and no command of a step is run."""
+    """Show what would be done about each step, and why. Nothing is changed, and no command of a step is run.
+
+    Exit code 11 where a step waits for a person.
+    """
     with own_command() as gate:
         context, parsed = blueprint_context(invocation, gate, file)
         check_stacks(context, parsed)
@@ -143,6 +146,9 @@ def status_command(invocation: Invocation, file: Path, probe: bool, request_id: 
     """
     with own_command() as gate:
         context, _ = blueprint_context(invocation, gate, file)
+        known = (*context.requests.packed_ids(), *context.requests.ids()) if request_id else ()
+        if request_id and request_id not in known:
+            raise UsageError(f"there is no request {request_id} of {file}", f"there are: {', '.join(known) or 'none'}")
         request = context.requests.read(request_id) if request_id else context.requests.current()
         if request is None:
             return _show_nothing(Called(invocation, file), context, form)
@@ -179,7 +185,8 @@ def cancel_command(
 ) -> int:
     """Stop a request: nothing new is begun, what runs is waited for, what was made is on record.
 
-    Afterwards `destroy` takes it away, and `cancel --retain` keeps it for a time.
+    Afterwards `destroy` takes it away; `cancel --retain` keeps it for a time, from where `resume` goes on. Exit code
+    11, as for each request that is not Ready or Cleaned.
     """
     if (time or owner) and not retain:
         raise UsageError("--for and --owner belong to --retain", "add --retain")
@@ -244,6 +251,10 @@ def _provide(
         check_stacks(context, parsed)
         _refuse_unknown_steps(context, options.told, file)
         standing_now = context.requests.current()
+        if standing_now and (idle := [name for name in options.told if not standing_now.step(name).made]):
+            raise UsageError(
+                f"{idle[0]} was never begun: there is nothing to say of its work", "leave --done or --again out"
+            )
         if not new and (standing_now is None or standing_now.terminal):
             raise UsageError(f"{file} has no request to go on with", f"`tfguard blueprint apply {file}` makes one")
         left_out = _pairs("--skip-check", skipped)

@@ -176,7 +176,9 @@ def _steps(
             overdue=record.overdue(now),
             stateful=_stateful(step, record),
             depth=depth.get(name, 0),
-            objects=tuple(_object(found, record, whose, pays) for found in record.objects),
+            objects=tuple(
+                _object(found, record, whose, pays, step.stateful if step else None) for found in record.objects
+            ),
         )
 
 
@@ -186,7 +188,9 @@ def _stateful(step: BlueprintStep | None, record: StepRecord) -> bool:
     return holds_data(step, record, ())
 
 
-def _object(found: BlueprintObject, record: StepRecord, owner: str, cost_owner: str) -> ObjectView:
+def _object(found: BlueprintObject, record: StepRecord, owner: str, cost_owner: str, said: bool | None) -> ObjectView:
+    """One object; `said` is what the blueprint says of whether its step holds data, which goes before what its type is
+    known for."""
     disposition = found.disposition
     if (record.status in _GONE and disposition != UNSEEN) or found.gone:
         disposition = DispositionKind.DESTROY.value
@@ -202,7 +206,7 @@ def _object(found: BlueprintObject, record: StepRecord, owner: str, cost_owner: 
         disposition=disposition,
         owner=owner,
         until=record.until,
-        stateful=found.stateful,
+        stateful=found.stateful if said is None else said,
         finding=found.finding,
     )
 

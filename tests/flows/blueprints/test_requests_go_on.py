@@ -432,9 +432,9 @@ def test_who_has_slept_through_its_lease_begins_nothing_more(desk: Desk) -> None
 
     def sleeping(call: StackCall, step: str) -> CallEnd:
         if step == "database":
-            desk.clock.sleep(3600)
             with desk.context.requests.holding():
                 pass
+            desk.clock.sleep(3600)
         return apply(call, step)
 
     desk.world.apply = sleeping  # type: ignore[method-assign]

@@ -38,7 +38,9 @@ def cancel(context: BlueprintContext, options: CancelOptions) -> Request:
     """
     request = context.requests.current()
     if request is None or request.terminal:
-        raise UsageError(f"{context.file} has no request that could be cancelled", "see `tfguard blueprint status`")
+        raise UsageError(
+            f"{context.file} has no request that could be cancelled", f"see `tfguard blueprint status {context.file}`"
+        )
     _check_retention(context, options)
     if context.requests.live():
         context.requests.wish_to_cancel(request.id, options.reason, interrupt=options.interrupt)
@@ -58,10 +60,11 @@ def _at_rest(context: BlueprintContext, journal: Journal, options: CancelOptions
     request = journal.request
     if request.state is _S.READY:
         raise UsageError(
-            f"request {request.id} is Ready: nothing of it runs", "`tfguard blueprint destroy` takes it away"
+            f"request {request.id} is Ready: nothing of it runs",
+            f"`tfguard blueprint destroy {context.file}` takes it away",
         )
     if request.terminal:
-        raise UsageError(f"request {request.id} is over by now", "see `tfguard blueprint status`")
+        raise UsageError(f"request {request.id} is over by now", f"see `tfguard blueprint status {context.file}`")
     kept_as_it_is = options.retain is not None and request.state in _CAN_BE_KEPT
     if not (come_to_rest(context, journal) if kept_as_it_is else settle(context, journal, options.reason)):
         return journal.request

@@ -323,7 +323,8 @@ class StepRunner:
                 why = "compensated by its command; its stack still has objects, which a destroy removes"
                 self.note(name, StepStatus.ERROR, why, Activity.APPLY, look)
                 return False
-        return self._gone(name, "compensated")
+        failed = record.status is StepStatus.ERROR and not record.undoing
+        return self._gone(name, f"compensated; before, {record.why}" if failed else "compensated")
 
     def _run_compensation(self, name: str, undo: Compensation) -> bool:
         self.note(name, StepStatus.RUNNING, "running its compensation", Activity.COMPENSATE)
