@@ -15,7 +15,7 @@ from tfguard.cli.main import COMMANDS
 
 pytestmark = pytest.mark.e2e
 
-OWN = ("status", "recover", "history", "scan", "orphans", "archive", "catalog", "metrics", "doctor")
+OWN = ("status", "recover", "history", "scan", "orphans", "archive", "catalog", "metrics", "blueprint", "doctor")
 ADDED_TO_APPLY = ("--on-gap", "--reason", "--baseline", "--fail-on-gap", "--no-verify")
 
 
