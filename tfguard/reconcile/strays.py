@@ -139,9 +139,10 @@ def without_secrets(found: CloudObject, secrets: frozenset[str]) -> CloudObject:
     for it may be the one whose name a state withholds."""
     if any(is_secret(text, secrets) for text in (*found.tags, *found.tags.values())):
         found = replace(found, tags={})
-    texts = (found.id, found.import_id, found.arn, found.name, *found.identity.values())
-    if not any(text and is_secret(text, secrets) for text in texts):
-        return found
+    if not any(text and is_secret(text, secrets) for text in (found.id, found.import_id, found.arn, found.name)):
+        # What the object is attached to may stand in a parameter that is marked; it is known by its own names still.
+        told = {name: text for name, text in found.identity.items() if not is_secret(text, secrets)}
+        return found if len(told) == len(found.identity) else replace(found, identity=told)
     told_apart = f"{WITHHELD_WORD} {Withholding(secrets).digest(found.import_id)}"
     return replace(found, id=told_apart, import_id=told_apart, arn=None, name=None, identity={}, tags={}, parent=None)
 
