@@ -320,3 +320,9 @@ def test_an_object_that_repeats_a_marked_value_is_told_without_it() -> None:
     shown = strays.without_secrets(role("hunter22"), frozenset(["hunter22"]))
     assert "hunter22" not in repr(shown) and shown.account == ACCOUNT
     assert strays.without_secrets(role("app"), frozenset(["hunter22"])) == role("app")
+
+
+def test_an_object_that_is_attached_to_what_a_parameter_names_is_still_told() -> None:
+    attached = replace(role("app"), identity={"name": "app", "vpc_id": "vpc-0123"})
+    shown = strays.without_secrets(attached, frozenset(["vpc-0123"]))
+    assert (shown.id, shown.name, shown.identity) == (attached.id, "app", {"name": "app"})
