@@ -15,7 +15,7 @@ from tfguard.model.blueprint import API_VERSION, KIND, Blueprint, BlueprintStep
 from tfguard.model.blueprint_view import BlueprintView
 from tfguard.reconcile.blueprint_counts import blueprint_counts
 from tfguard.reconcile.blueprint_view import blueprint_view
-from tfguard.report.blueprint import blueprint_text, transition_text, tree
+from tfguard.report.blueprint import blueprint_text, tree
 from tfguard.report.blueprint_svg import Box, blueprint_svg, layout
 from tfguard.report.metrics import blueprint_samples, prometheus_text
 from tfguard.report.paint import Paint
@@ -66,12 +66,6 @@ def test_a_long_chain_stays_on_the_screen() -> None:
     lines = blueprint_text(_large(1000, 1), Paint()).splitlines()
     assert len(lines) < 1010
     assert max(map(len, lines)) < 100
-
-
-def test_the_changes_are_told_one_a_line() -> None:
-    lines = transition_text(view(FAILED)).splitlines()
-    assert len(lines) == 4
-    assert lines[-1].endswith("ci@runner  Provisioning -> PartialFailure (migrate): not done: migrate")
 
 
 def test_the_picture_is_one_sound_document_without_scripts_and_tells_each_status_as_text() -> None:

@@ -67,17 +67,6 @@ def blueprint_text(view: BlueprintView, paint: Paint) -> str:
     return "\n".join(lines) + "\n"
 
 
-def transition_text(view: BlueprintView) -> str:
-    """Every change of the request's state, oldest first: when, who, from what to what, and why."""
-    view = all_printable(view)
-    lines = [
-        f"  {_stamp(change.at)}  {change.actor}  {f'{change.before.value} -> ' if change.before else ''}"
-        f"{change.after.value}{f' ({change.step})' if change.step else ''}: {change.why}"
-        for change in view.transitions
-    ]
-    return "\n".join(lines or ["  nothing is on record"]) + "\n"
-
-
 def headline(view: BlueprintView) -> str:
     """How it stands, in one line without the blueprint's name."""
     if view.state is None:
