@@ -9,10 +9,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
 
-import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
+from fixtures.aws_sim import aws_client
 from tfguard.catalog.loader import load_catalog
 from tfguard.inventory.aws import AwsInventory
 from tfguard.model.plan import ProviderConfig
@@ -58,9 +58,8 @@ def client(aws_server: str) -> Callable[..., Any]:
     """Makes clients of the SDK for the simulated AWS."""
 
     def make(service: str, region: str = REGION) -> Any:
-        return boto3.client(
-            service, region, endpoint_url=aws_server, aws_access_key_id="test", aws_secret_access_key="test"
-        )
+        # Set up and asked beside the code under test: a server that has no thread left for a moment decides no test.
+        return aws_client(service, aws_server, region=region, retries=8)
 
     return make
 
