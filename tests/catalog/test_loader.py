@@ -9,7 +9,7 @@ import pytest
 
 from tfguard.catalog.cross_checks import check_entry
 from tfguard.catalog.loader import load_catalog, read_catalog, read_state_only, read_types
-from tfguard.catalog.types import MadeByRule, PerParent, TagRule
+from tfguard.catalog.types import Asset, GetCall, IgnoreRule, ListCall, MadeByRule, PerParent, TagRule
 from tfguard.errors import ConfigError
 from tfguard.model.preflight import Quota
 
@@ -263,6 +263,96 @@ def test_what_a_container_leaves_must_be_told_by_a_tag(left: str, why: str) -> N
 def test_a_type_that_is_in_two_files_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"x_more\.yaml: aws_bag: is in another file too"):
         read_catalog({"x.yaml": BOXES, "x_more.yaml": BOXES}, PROVIDERS)
+
+
+ASSETS = """
+cloud: google
+types:
+  google_thing:
+    service: thing
+    scope: global
+    asset:
+      type: thing.googleapis.com/Thing
+      names: ["//thing.googleapis.com/projects/{project}/zones/{place}/things/{name}",
+              "//thing.googleapis.com/projects/{project}/locations/{place}/things/{name}"]
+      others: ["//thing.googleapis.com/folders/{folder}/things/{name}"]
+    unverified: [asset, created]
+    undeletable: it stays for ever
+    keys: {id: "projects/{project}/things/{name}"}
+    traits: {project: at.project, name: at.name}
+    id: "{id}"
+    import_id: "{id}"
+    created: createTime
+    get:
+      url: "https://thing.googleapis.com/v1/{id}"
+      created: createTime
+      tags: labels
+      gone: deleted
+      ignore: [{when: auto, reason: made by itself}]
+"""
+
+
+def test_type_of_an_inventory_is_listed_by_its_search() -> None:
+    entry = read_types("x.yaml", ASSETS).types["google_thing"]
+    assert entry.list == ListCall("search_all_resources", "results[]", {"asset_types": ["thing.googleapis.com/Thing"]})
+    assert entry.get == GetCall(
+        "https://thing.googleapis.com/v1/{id}",
+        "createTime",
+        "labels",
+        "deleted",
+        (IgnoreRule("auto", "made by itself"),),
+    )
+    assert (entry.unverified, entry.never_destroyed) == (("asset", "created"), "it stays for ever")
+    assert "what the inventory calls it and the creation time" in str(replace(entry, undeletable=None).never_destroyed)
+    assert replace(entry, undeletable=None, unverified=()).never_destroyed is None
+
+
+def test_full_name_tells_its_parts_by_the_form_that_it_has() -> None:
+    asset = read_types("x.yaml", ASSETS).types["google_thing"].asset
+    assert asset is not None
+    for place in ("zones", "locations"):
+        told = asset.parts(f"//thing.googleapis.com/projects/example.com:app/{place}/b/things/a.b")
+        assert told == {"project": "example.com:app", "place": "b", "name": "a.b"}
+    for name in (
+        "//thing.googleapis.com/projects/app/zones/b/things/",
+        "//thing.googleapis.com/projects/app/zones/b/things/a/parts/c",
+        "//thingXgoogleapis.com/projects/app/zones/b/things/a",
+        "//thing.googleapis.com/folders/1/things/a",
+    ):
+        assert asset.parts(name) is None
+        assert asset.is_other(name) == name.endswith("folders/1/things/a")
+
+
+def test_a_name_that_a_form_has_twice_is_one() -> None:
+    asset = Asset("T", ("//a/{x}/b/{x}",))
+    assert asset.parts("//a/1/b/1") == {"x": "1"}
+    assert asset.parts("//a/1/b/2") is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where"),
+    [
+        ("    unverified", "    list: {operation: things, result: x}\n    unverified", "asset: stands in the place of"),
+        ("      others:", "      name: //x\n      others:", "asset.name: either `name` or `names` must be there"),
+        ("//thing.googleapis.com/folders", "thing.googleapis.com/folders", "asset.others: 'thing.googleapis.com/fold"),
+        ("{place}", "{a place}", "asset.name: '//thing.googleapis.com/projects/{project}/zones/{a place}"),
+        ("https://thing.googleapis.com", "http://thing.googleapis.com", "get.url: is no https address"),
+        ("https://thing.googleapis.com", "https://thing.example.com", "get.url: is no https address"),
+        ("https://thing.googleapis.com/v1/{id}", "https://thing.googleapis.com/v1/{zone}", "get.url: {zone} is not a"),
+        ("[asset, created]", "[asset, name]", "unverified: 'name' is none of asset, created"),
+        ("      created: createTime\n", "", "unverified: 'created' is none of"),
+    ],
+)
+def test_what_is_said_of_an_inventory_is_checked(old: str, new: str, where: str) -> None:
+    text = (
+        ASSETS
+        if where != "unverified: 'created' is none of"
+        else ASSETS.replace("    created: createTime\n    get", "    get")
+    )
+    assert old in text
+    with pytest.raises(ConfigError) as caught:
+        read_types("x.yaml", text.replace(old, new, 1))
+    assert f"google_thing: {where}" in caught.value.what
 
 
 def test_entry_without_a_key_is_refused() -> None:

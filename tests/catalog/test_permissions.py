@@ -9,7 +9,7 @@ import pytest
 
 from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.loader import load_catalog
-from tfguard.catalog.permissions import actions_of, api_name, policy
+from tfguard.catalog.permissions import actions_of, api_name, policy, role
 from tfguard.catalog.types import ResourceType
 
 
@@ -80,9 +80,32 @@ def test_cloudtrail_is_asked_only_where_that_is_wanted() -> None:
     assert "cloudtrail:LookupEvents" in actions("aws_vpc", cloudtrail=True)
 
 
+def test_role_of_google_has_the_search_the_services_own_questions_and_what_parents_need() -> None:
+    assert actions_of(load_catalog(), entry("google_compute_network")) == {
+        "cloudasset.assets.searchAllResources",
+        "compute.networks.get",
+    }
+    told = role(load_catalog(), [entry("google_sql_database")])["includedPermissions"]
+    assert isinstance(told, list)
+    assert told == sorted(
+        [
+            "cloudasset.assets.searchAllResources",
+            "cloudsql.databases.list",
+            "cloudsql.instances.get",
+            *(f"resourcemanager.{name}.{verb}" for name in ("folders", "projects") for verb in ("get", "list")),
+        ]
+    )
+    logged = role(load_catalog(), [entry("google_sql_database")], audit_log=True)["includedPermissions"]
+    assert isinstance(logged, list)
+    assert {*logged} - {*told} == {"logging.logEntries.list"}
+
+
 def test_no_action_changes_anything() -> None:
     catalog = load_catalog()
-    reads = re.compile(r"[a-z0-9-]+:(Describe|List|Get|View|GET$|Lookup|BatchGet|Search)")
+    reads = re.compile(
+        r"[a-z0-9-]+:(Describe|List|Get|View|GET$|Lookup|BatchGet|Search)"
+        r"|[a-z]+\.\w+\.(get|list|listTagBindings|searchAllResources)$"
+    )
     every = {action for one in catalog for action in actions_of(catalog, one)}
     assert [action for action in sorted(every) if not reads.match(action)] == []
 

@@ -62,6 +62,19 @@ def test_policy_is_a_document_for_iam() -> None:
     assert {"sts:GetCallerIdentity", "cloudtrail:LookupEvents"} <= {*statement["Action"]}
 
 
+def test_policy_of_google_types_is_a_custom_role() -> None:
+    told = printed("policy", "google_pubsub_*", "--explain-with-cloudtrail")
+    assert {"pubsub.topics.get", "cloudasset.assets.searchAllResources", "logging.logEntries.list"} <= {
+        *told["includedPermissions"]
+    }
+    assert told["stage"] == "GA"
+
+
+def test_show_tells_what_is_never_destroyed() -> None:
+    assert "not deleted   Cloud KMS keeps key rings for ever" in run("show", "google_kms_key_ring").output
+    assert "not deleted" not in run("show", "google_pubsub_topic").output
+
+
 def test_policy_without_a_type_is_for_all_types() -> None:
     (statement,) = printed("policy")["Statement"]
     assert {"s3:ListAllMyBuckets", "ec2:DescribeVpcs", "iam:ListRoles"} <= {*statement["Action"]}
@@ -74,6 +87,7 @@ def test_policy_without_a_type_is_for_all_types() -> None:
         (("show", "aws_nothing"), "the catalogue has no type aws_nothing"),
         (("policy", "aws_vpc", "aws_nothing"), "the pattern aws_nothing matches no type of the catalogue"),
         (("policy", "aws_security_group_rule"), "aws_security_group_rule cannot be listed"),
+        (("policy", "aws_vpc", "google_compute_network"), "the types are of several clouds: aws, google"),
     ],
 )
 def test_type_that_is_not_known_is_a_mistake_and_no_empty_answer(arguments: tuple[str, ...], what: str) -> None:

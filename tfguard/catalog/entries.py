@@ -10,8 +10,10 @@ from tfguard.catalog.types import (
     JOINT,
     PLACEHOLDER,
     AlsoCall,
+    Asset,
     DetailCall,
     EachCall,
+    GetCall,
     IgnoreRule,
     ListCall,
     MadeByRule,
@@ -30,12 +32,17 @@ T = TypeVar("T")
 OF_THE_PARENT = "parent_"
 """Begins the names of a parent's values, in the templates of a type that is listed for each parent."""
 
+SEARCH = "search_all_resources"
+"""The operation that lists what Google's Cloud Asset Inventory has of a type."""
+
 EVERYWHERE = frozenset({"partition", "account", "region"})
 IN_ARGUMENTS = EVERYWHERE | {"id", "import_id", "name", "arn"}
 
 _SCOPES = ("regional", "global")
 _FOLDS = ("case", "dot", "case-dot")
 _QUOTA_CODE = re.compile(r"L-[0-9A-F]{8}")
+_PLACE_OF_SERVICES = re.compile(r"https://([a-z0-9-]+\.)+googleapis\.com/\S+")
+_UNVERIFIED = ("asset", "created")
 _OWNED_PATH = re.compile(r"\w+(\[\])?(\.\w+(\[\])?)*")
 
 
@@ -47,11 +54,14 @@ def resource_type(node: Node, name: str, cloud: str, ignore_tags: Mapping[str, T
         "placed_by", "traits", "prefixes", "handles", "id", "import_id", "import_as",
         "name", "arn", "created", "tags", "details", "only", "gone", "soft_deleted", "owner", "folded", "ignore",
         "gone_after", "restore", "parent", "made_by", "owns", "permissions", "delete", "importable",
-        "quotas", "fills",
+        "quotas", "fills", "asset", "get", "unverified", "undeletable",
     )  # fmt: skip
     keys, traits = node.texts_by_name("keys"), node.texts_by_name("traits")
     if not keys:
         node.fail("keys", "is missing or empty: without a key no object can be told from another")
+    asset = _optional(node, "asset", _asset)
+    if asset and node.has("list"):
+        node.fail("asset", "stands in the place of `list`: only one of the two can be there")
     entry = ResourceType(
         type=name,
         cloud=cloud,
@@ -61,7 +71,10 @@ def resource_type(node: Node, name: str, cloud: str, ignore_tags: Mapping[str, T
         id=node.text("id"),
         import_id=node.text("import_id"),
         import_as=node.optional_text("import_as"),
-        list=_optional(node, "list", _list_call),
+        list=_search(asset) if asset else _optional(node, "list", _list_call),
+        asset=asset,
+        get=_optional(node, "get", _get_call),
+        unverified=node.texts("unverified"),
         unique=_subset(node, "unique", node.texts("unique"), keys),
         arn_key=_arn_key(node, keys),
         placed_by=node.texts("placed_by"),
@@ -91,6 +104,7 @@ def resource_type(node: Node, name: str, cloud: str, ignore_tags: Mapping[str, T
         delete=_optional(node, "delete", _object_call),
         importable=node.flag("importable", default=True),
         stateful=node.flag("stateful"),
+        undeletable=node.optional_text("undeletable"),
         hourly=node.flag("hourly"),
         container=node.flag("container"),
         leaves=node.texts("leaves"),
@@ -116,6 +130,36 @@ def _list_call(node: Node) -> ListCall:
         per=_optional(node, "per", _per_parent),
         token=_optional(node, "token", _page_token),
         also=tuple(_also_call(item) for item in node.each("also")),
+    )
+
+
+def _asset(node: Node) -> Asset:
+    node.allow("type", "name", "names", "others")
+    if node.has("name") == node.has("names"):
+        node.fail("name", "either `name` or `names` must be there, and not both")
+    names = (node.text("name"),) if node.has("name") else node.texts("names")
+    for key, forms in (("name", names), ("others", node.texts("others"))):
+        for form in forms:
+            if not form.startswith("//") or not all(part.isidentifier() for part in PLACEHOLDER.findall(form)):
+                node.fail(key, f"{form!r} is no full name such as //thing.googleapis.com/things/{{name}}")
+    return Asset(node.text("type"), names, node.texts("others"))
+
+
+def _search(asset: Asset) -> ListCall:
+    """How the objects are listed that the inventory of the whole cloud has."""
+    return ListCall(SEARCH, "results[]", {"asset_types": [asset.type]})
+
+
+def _get_call(node: Node) -> GetCall:
+    node.allow("url", "created", "tags", "gone", "ignore")
+    if not _PLACE_OF_SERVICES.fullmatch(node.text("url")):
+        node.fail("url", "is no https address of a service at googleapis.com")
+    return GetCall(
+        node.text("url"),
+        node.optional_text("created"),
+        node.optional_text("tags"),
+        node.optional_text("gone"),
+        tuple(_ignore_rule(item) for item in node.each("ignore")),
     )
 
 
@@ -249,6 +293,10 @@ def _check_references(node: Node, entry: ResourceType) -> None:
         for name in quota.only:
             if name not in own:
                 node.fail(f"quotas[{number}].only", f"{name!r} is neither a key nor a trait")
+    known_of_it = {"asset": entry.asset, "created": entry.created or (entry.get and entry.get.created)}
+    for name in entry.unverified:
+        if name not in _UNVERIFIED or not known_of_it[name]:
+            node.fail("unverified", f"{name!r} is none of {', '.join(_UNVERIFIED)}, or is not in the entry")
     if bool(entry.soft_deleted) != bool(entry.restore):
         node.fail("restore", "goes with `soft_deleted`: what waits for its end is brought back by calls")
     if not entry.importable and entry.delete is None:
@@ -282,6 +330,8 @@ def _all_arguments(entry: ResourceType) -> Iterator[tuple[str, object]]:
         yield "list.each.arguments", entry.list.each.arguments
     for number, detail in enumerate(entry.details):
         yield f"details[{number}].arguments", detail.arguments
+    if entry.get:
+        yield "get.url", entry.get.url
     if entry.delete:
         yield "delete.arguments", entry.delete.arguments
     for number, call in enumerate(entry.restore):

@@ -1,4 +1,4 @@
-"""Which IAM actions the catalogue's calls need: a policy that allows a scan, and nothing else."""
+"""Which permissions the catalogue's calls need: a policy of AWS, or a role of Google Cloud, that allows a scan."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from tfguard.catalog.types import ResourceType
 
 _WHO_AM_I = "sts:GetCallerIdentity"
 _EVENTS = "cloudtrail:LookupEvents"
+_SEARCH = "cloudasset.assets.searchAllResources"
+_LOG = "logging.logEntries.list"
+_HIERARCHY = tuple(f"resourcemanager.{name}.{verb}" for name in ("projects", "folders") for verb in ("get", "list"))
 
 # Words that are not written with one capital in the names of operations: `describe_db_instances`.
 _WORDS = {
@@ -38,7 +41,12 @@ def calls_of(entry: ResourceType) -> tuple[str, ...]:
 
 
 def actions_of(catalog: Catalog, entry: ResourceType) -> frozenset[str]:
-    """The IAM actions that listing and describing objects of the type needs, those of its parent's list included."""
+    """The IAM actions that listing and describing objects of the type needs, those of its parent's list included.
+
+    Of Google Cloud: the permissions.
+    """
+    if entry.asset:
+        return frozenset({_SEARCH, *entry.permissions})
     prefix = catalog.action_prefix.get(entry.service, entry.service)
     own = entry.permissions or tuple(f"{prefix}:{api_name(call)}" for call in calls_of(entry))
     parent = catalog.get(entry.list.per.type) if entry.list and entry.list.per else None
@@ -60,6 +68,20 @@ def policy(catalog: Catalog, entries: Iterable[ResourceType], *, cloudtrail: boo
                 "Resource": "*",
             }
         ],
+    }
+
+
+def role(catalog: Catalog, entries: Iterable[ResourceType], *, audit_log: bool = False) -> Mapping[str, object]:
+    """The custom role of Google Cloud that lets a scan list objects of these types and ask their services about them.
+
+    With `audit_log` it may also ask who made what it found.
+    """
+    needed = {*_HIERARCHY, *_asked(catalog, entries), *([_LOG] if audit_log else [])}
+    return {
+        "title": "tfguard scan",
+        "description": "Lets tfguard look for what no state knows, and changes nothing",
+        "stage": "GA",
+        "includedPermissions": sorted(needed),
     }
 
 

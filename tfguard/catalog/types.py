@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from tfguard.model.preflight import Quota
 
@@ -68,6 +69,27 @@ class ListCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Asset:
+    """What Google's Cloud Asset Inventory calls the objects of a type, and the forms that their full names have.
+
+    `others` are the forms of names that it has under the same word for objects of another Terraform type.
+    """
+
+    type: str
+    names: tuple[str, ...]
+    others: tuple[str, ...] = ()
+
+    def parts(self, name: str) -> Mapping[str, str] | None:
+        """What the placeholders of the form that fits a full name stand for in it; None where no form fits."""
+        matches = (_form(template).fullmatch(name) for template in self.names)
+        return next((match.groupdict() for match in matches if match), None)
+
+    def is_other(self, name: str) -> bool:
+        """Whether a full name is that of an object of another Terraform type."""
+        return any(_form(template).fullmatch(name) for template in self.others)
+
+
+@dataclass(frozen=True, slots=True)
 class DetailCall:
     """One more call for one object, for what the listing lacks. `arguments` may use `{id}`, `{name}`, `{arn}`, ..."""
 
@@ -93,6 +115,18 @@ class IgnoreRule:
 
     when: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GetCall:
+    """The address at which an object's own service tells of it: a template. 404 says that it is gone, and so does an
+    answer for which the JMESPath `gone` is true. `ignore` has rules for what this answer alone tells."""
+
+    url: str
+    created: str | None = None
+    tags: str | None = None
+    gone: str | None = None
+    ignore: tuple[IgnoreRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +196,11 @@ class ResourceType:
     that stay when it goes, and that their tags tell. One that is `soft_deleted` comes back by the calls of `restore`,
     one after the other, until the time `gone_after`. What is not `importable` no engine can import; `fills` are the
     attributes with a default that no import can read, so that the apply of one always writes them.
-    `quotas` are the limits that its objects count towards.
+    `quotas` are the limits that its objects count towards. `asset` tells under which names an inventory of the whole
+    cloud lists it (`list` is made of it then), and `get` how its own service is asked about one object. What of these
+    nobody has read in the service's documentation is named in `unverified`: `asset` for the names, `created` for the
+    time. Such a type is not destroyed, and such a time is no evidence. `undeletable` tells why nothing deletes
+    such an object, where the provider's own destroy would do no more than forget it, or make it useless.
     """
 
     type: str
@@ -174,6 +212,9 @@ class ResourceType:
     import_id: str
     import_as: str | None = None
     list: ListCall | None = None
+    asset: Asset | None = None
+    get: GetCall | None = None
+    unverified: tuple[str, ...] = ()
     unique: tuple[str, ...] = ()
     arn_key: str | None = None
     placed_by: tuple[str, ...] = ()
@@ -203,6 +244,7 @@ class ResourceType:
     delete: ObjectCall | None = None
     importable: bool = True
     stateful: bool = False
+    undeletable: str | None = None
     hourly: bool = False
     container: bool = False
     leaves: tuple[str, ...] = ()
@@ -213,6 +255,15 @@ class ResourceType:
     def is_global(self) -> bool:
         """Whether objects of this type exist once in an account, whatever the region."""
         return self.scope == "global"
+
+    @property
+    def never_destroyed(self) -> str | None:
+        """Why objects of this type are never deleted by tfguard; None where nothing of it speaks against that."""
+        if self.undeletable is not None:
+            return self.undeletable
+        what = {"asset": "what the inventory calls it", "created": "the creation time that is told of it"}
+        told = " and ".join(what[name] for name in self.unverified)
+        return f"{told} was not checked against the documentation of {self.service}" if told else None
 
     @property
     def asks_parent(self) -> bool:
@@ -257,6 +308,20 @@ class ResourceType:
         if "case" in how:
             value = value.lower()
         return value.rstrip(".") if "dot" in how else value
+
+
+@cache
+def _form(template: str) -> re.Pattern[str]:
+    """What full names look like that are built as the template says. A name in it may be there several times."""
+    seen: set[str] = set()
+    pattern = ""
+    for number, part in enumerate(PLACEHOLDER.split(template)):
+        if number % 2 == 0:
+            pattern += re.escape(part)
+        else:
+            pattern += f"(?P={part})" if part in seen else f"(?P<{part}>[^/]+)"
+            seen.add(part)
+    return re.compile(pattern)
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:

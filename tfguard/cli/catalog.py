@@ -9,7 +9,7 @@ import click
 
 from tfguard.catalog.loader import load_catalog
 from tfguard.catalog.patterns import types_matching
-from tfguard.catalog.permissions import policy
+from tfguard.catalog.permissions import policy, role
 from tfguard.cli.options import format_option, print_document
 from tfguard.errors import UsageError
 from tfguard.schemas.catalog import catalog_document, type_body
@@ -56,19 +56,29 @@ def show_command(resource_type: str, form: str) -> None:
 @command.command("policy")
 @click.argument("patterns", nargs=-1, metavar="[TYPE ...]")
 @click.option(
-    "--explain-with-cloudtrail", "cloudtrail", is_flag=True, help="Let the scan ask CloudTrail who made what it found."
+    "--explain-with-cloudtrail",
+    "audit_log",
+    is_flag=True,
+    help="Let the scan ask CloudTrail, or Google Cloud's audit log, who made what it found.",
 )
-def policy_command(patterns: tuple[str, ...], cloudtrail: bool) -> None:
-    """Print the IAM policy that a scan of these types needs: nothing that changes anything, of all types by default.
+def policy_command(patterns: tuple[str, ...], audit_log: bool) -> None:
+    """Print what a scan of these types may do, and no more: of all types of AWS, if none is named.
 
-    TYPE can be a pattern. All types together are too long for a managed policy (6,144 characters): put them into a
-    policy of the role itself (10,240). Reading states takes more: see the backend's own documentation.
+    An IAM policy for those of AWS, a custom role for those of Google Cloud (`gcloud iam roles create --file`). TYPE can
+    be a pattern. All types of AWS together are too long for a managed policy (6,144 characters): put them into a policy
+    of the role itself (10,240). Reading states takes more: see the backend's own documentation.
     """
     catalog = load_catalog()
     found = [entry for entry in types_matching(catalog, patterns or ("aws_*",)) if entry.list is not None]
     if not found:
         raise UsageError(f"{patterns[0]} cannot be listed", _SEE)
-    print_document(policy(catalog, found, cloudtrail=cloudtrail))
+    match sorted({entry.cloud for entry in found}):
+        case ["aws"]:
+            print_document(policy(catalog, found, cloudtrail=audit_log))
+        case ["google"]:
+            print_document(role(catalog, found, audit_log=audit_log))
+        case clouds:
+            raise UsageError(f"the types are of several clouds: {', '.join(clouds)}", "ask for one cloud at a time")
 
 
 def _abilities(body: Mapping[str, object]) -> str:
@@ -81,6 +91,8 @@ def _told(body: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     yield "scope", f"{body['cloud']} {body['service']}, {body['scope']}"
     yield "can", _abilities(body)
     yield "import id", str(body["import_id"])
+    if body["never_destroyed"]:
+        yield "not deleted", str(body["never_destroyed"])
     for name, key in (("also called", "also_called"), ("keys", "keys"), ("ignored", "ignored"), ("actions", "actions")):
         for number, line in enumerate(cast("list[str]", body[key])):
             yield "" if number else name, line

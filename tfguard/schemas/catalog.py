@@ -23,6 +23,7 @@ SHAPE: Shape = {
             "import": bool,
             "delete": bool,
             "stateful": bool,
+            "never_destroyed": str,
             "keys": [str],
             "import_id": str,
             "ignored": [str],
@@ -38,7 +39,8 @@ def catalog_document(catalog: Catalog, entries: Sequence[ResourceType]) -> Mappi
 
 
 def type_body(catalog: Catalog, entry: ResourceType) -> Mapping[str, object]:
-    """What the document tells of one type. `actions` are those of IAM that listing and describing it needs."""
+    """What the document tells of one type. `actions` are those of IAM that listing and describing it needs, and
+    `never_destroyed` is why tfguard deletes no such object; empty where it may."""
     return {
         "type": entry.type,
         "also_called": sorted(catalog.other_names(entry.type)),
@@ -49,6 +51,7 @@ def type_body(catalog: Catalog, entry: ResourceType) -> Mapping[str, object]:
         "import": bool(entry.import_id),
         "delete": entry.delete is not None,
         "stateful": entry.stateful,
+        "never_destroyed": entry.never_destroyed or "",
         "keys": list(entry.keys),
         "import_id": entry.import_id,
         "ignored": list(dict.fromkeys([*(r.reason for r in entry.ignore), *(r.reason for r in entry.made_by)])),
