@@ -48,7 +48,8 @@ class StackLook:
     """What a stack's own record and state say now.
 
     `operation_id` is its newest operation, or the one that is not settled. `adoptable` are findings that can be adopted
-    without a choice, `unsettled` says for a person what else keeps it open. `managed` counts the objects in the state
+    without a choice, `unsettled` says for a person what else keeps it open. `good`: that operation was applied to its
+    end without an error. `managed` counts the objects in the state
     (None: it could not be read). With a `failure` nothing else is known.
     """
 
@@ -60,6 +61,7 @@ class StackLook:
     unsettled: tuple[str, ...] = ()
     objects: tuple[BlueprintObject, ...] = ()
     managed: int | None = None
+    good: bool = False
     failure: str = ""
 
 

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 from blueprint_scene import BEGUN, FAILED, NOW, READY, S, St, event, made, view
 
-from tfguard.model.blueprint_request import BlueprintObject
+from tfguard.model.blueprint_request import Activity, BlueprintObject
 from tfguard.reconcile.blueprint_counts import blueprint_counts, duplicates
+from tfguard.report.metrics import blueprint_samples
 
 
 def _told(**objects: tuple[BlueprintObject, ...]) -> list[str]:
@@ -67,3 +68,10 @@ def test_a_failing_probe_counts_for_a_ready_request_alone() -> None:
     probe = event(5, "refused", probe="app-connection", status=St.ERROR)
     assert blueprint_counts(view([*READY, probe])).ready_probes_failing == 1
     assert blueprint_counts(view([*FAILED, probe])).ready_probes_failing == 0
+
+
+def test_a_ready_whose_last_look_says_otherwise_is_counted_whatever_it_saw() -> None:
+    gone = event(5, "it is to have x", step="database", status=St.ERROR, activity=Activity.VERIFY, missing=("x",))
+    assert [blueprint_counts(view(events)).ready_not_now for events in (READY, [*READY, gone], FAILED)] == [0, 1, 0]
+    (sample,) = [one for one in blueprint_samples([blueprint_counts(view([*READY, gone]))]) if "not_now" in one.name]
+    assert (sample.name, sample.value) == ("tfguard_blueprint_ready_not_now", 1)

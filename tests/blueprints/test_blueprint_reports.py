@@ -9,9 +9,11 @@ from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
 import pytest
-from blueprint_scene import BEGUN, FAILED, NOW, READY, S, St, event, made, view
+from blueprint_scene import BEGUN, BLUEPRINT, FAILED, NOW, READY, S, St, event, made, view
 
 from tfguard.model.blueprint import API_VERSION, KIND, Blueprint, BlueprintStep
+from tfguard.model.blueprint_decision import Decision, DecisionKind
+from tfguard.model.blueprint_request import Activity
 from tfguard.model.blueprint_view import BlueprintView
 from tfguard.reconcile.blueprint_counts import blueprint_counts
 from tfguard.reconcile.blueprint_view import blueprint_view
@@ -49,7 +51,32 @@ def test_what_a_service_said_cannot_command_a_terminal() -> None:
     text = blueprint_text(view(failing), Paint())
     assert "\x1b" not in text
     assert "\nnext: rm" not in text
-    assert "Ready for 1 h 30 min, but 1 of its 1 probes failed when last asked" in text.splitlines()[0]
+    assert "Ready for 1 h 30 min, but 1 probe failed when last asked" in text.splitlines()[0]
+
+
+def test_the_headline_says_what_is_not_as_it_was() -> None:
+    lost = {"database": Decision(DecisionKind.INSPECT, "its state is empty")}
+    first = blueprint_text(view(READY, decisions=lost), Paint()).splitlines()[0]
+    assert "Ready for 1 h 30 min, but database is not as it was" in first and "probe" not in first
+    vanished = [*READY, event(5, "it is to have x", step="database", status=St.ERROR, activity=Activity.VERIFY)]
+    assert "but database is not as it was" in blueprint_text(view(vanished), Paint()).splitlines()[0]
+
+
+def test_no_object_of_a_step_that_is_said_to_hold_no_data_is_told_to_hold_some() -> None:
+    said = {**BLUEPRINT.steps, "database": replace(BLUEPRINT.steps["database"], stateful=False)}
+    seen = view(FAILED, blueprint=replace(BLUEPRINT, steps=said))
+    assert "holds data" not in blueprint_text(seen, Paint()) + blueprint_svg(seen)
+
+
+def test_why_a_step_failed_is_told_also_when_it_was_undone() -> None:
+    undone = [
+        *FAILED,
+        event(5, "running", step="migrate", status=St.RUNNING, activity=Activity.COMPENSATE),
+        event(4, "compensated", step="migrate", status=St.DESTROYED),
+    ]
+    for told in (blueprint_text(view(undone), Paint()), blueprint_svg(view(undone))):
+        assert "it had failed: its command ended" in told
+    assert "attempt" not in blueprint_text(view(undone), Paint()), "a compensation is none"
 
 
 def test_every_step_stands_once_in_the_tree_below_one_of_its_needs() -> None:
@@ -78,6 +105,8 @@ def test_the_picture_is_one_sound_document_without_scripts_and_tells_each_status
     }
     assert set(words) == {"identity", "database", "migrate", "binding", "smoke"}
     assert "retained (stack)" in words["database"] and "error (run)" in words["migrate"]
+    asks = {"migrate": Decision(DecisionKind.INSPECT, "it was begun", asks="find out")}
+    assert ">inspect: it was begun</text>" in blueprint_svg(view(FAILED, decisions=asks))
     dashed = [line for line in picture.iter(f"{SVG}path") if "dasharray" in str(line.attrib)]
     assert len(dashed) == 2  # migrate, which the database owns, and the legend
 

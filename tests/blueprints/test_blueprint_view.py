@@ -52,11 +52,27 @@ def test_a_partial_failure_offers_repair_disposal_and_a_review() -> None:
     assert commands(view(FAILED, decisions={"migrate": asks})) == [
         "resume audit.yaml --done migrate --reason TEXT",
         "resume audit.yaml --again migrate --reason TEXT",
-        "resume audit.yaml",
         "destroy audit.yaml",
         "destroy audit.yaml --dispose --stateful",
         "cancel audit.yaml --retain",
     ]
+
+
+def test_a_plain_resume_is_offered_where_something_would_come_of_it() -> None:
+    asks = Decision(DecisionKind.INSPECT, "it was begun", asks="find out")
+    behind = Decision(DecisionKind.WAIT, "waits for migrate", ("migrate",))
+    seen = view(FAILED, decisions={"migrate": asks, "binding": behind})
+    assert "resume audit.yaml" not in commands(seen), "a person's word comes first"
+    also = {"migrate": asks, "binding": behind, "identity": Decision(DecisionKind.RUN, "changed")}
+    assert "resume audit.yaml" in commands(view(FAILED, decisions=also))
+    settle = view(FAILED, decisions={"database": asks})
+    assert "go on, when database is settled" in [action.why for action in settle.next_actions]
+
+
+def test_a_word_about_a_compensation_is_asked_for_as_such() -> None:
+    undo = Decision(DecisionKind.UNDO, "its compensation was begun", asks="find out")
+    seen = view(FAILED, decisions={"binding": undo})
+    assert "if the compensation of binding has done its work" in [action.why for action in seen.next_actions]
 
 
 def test_a_stack_that_a_person_has_to_settle_is_named_with_its_folder() -> None:

@@ -1,4 +1,5 @@
-"""Blueprints in a test's folder, ready to run, and readers of what a request has left on disk and tells on stdout."""
+"""Blueprints in a test's folder, ready to run, in a world of which the provider is kept up; and readers of what a
+request has left on disk and tells on stdout."""
 
 from __future__ import annotations
 
@@ -9,15 +10,37 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from helpers import Json, Run
 
 from fixtures.aws_sim import REGION, MotoServer
+from fixtures.chaos.world import World
+from fixtures.fault_proxy import FaultProxy
 from fixtures.terraform_env import plant
 
 SHIPPED = Path(__file__).parents[2] / "blueprints"
 # The scripts of a blueprint are run by the python3 that has tfguard's own dependencies.
 SEARCH_PATH = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
 _PROVIDER = f'provider "aws" {{\n  region = "{REGION}"\n  s3_use_path_style = true\n}}\n'
+
+
+@pytest.fixture(name="proxy")
+def world_proxy(world: World) -> FaultProxy:
+    """The way to an account that is empty."""
+    world.reset()
+    return world.proxy
+
+
+@pytest.fixture(name="moto")
+def world_moto(world: World) -> MotoServer:
+    """The simulated account."""
+    return world.moto
+
+
+@pytest.fixture(name="run_env")
+def world_env(world: World) -> dict[str, str]:
+    """The environment in which tfguard and the engine reach that account, through the provider that is up."""
+    return dict(world.environment)
 
 
 def shipped(name: str, folder: Path, seed: Path) -> Path:

@@ -11,7 +11,17 @@ import signal
 from pathlib import Path
 
 import pytest
-from blueprint_places import add_stack, document, events, networks, objects, statuses
+from blueprint_places import (
+    add_stack,
+    document,
+    events,
+    networks,
+    objects,
+    statuses,
+    world_env,  # noqa: F401 (fixtures)
+    world_moto,  # noqa: F401
+    world_proxy,  # noqa: F401
+)
 from helpers import Run, Start, in_flight, wait_until
 
 from fixtures.aws_sim import MotoServer
@@ -66,22 +76,6 @@ def kills() -> list[tuple[int, bool]]:
     # One with all that was started, in the middle of a create, and one without.
     chance = random.Random(SEED)
     return [(chance.choice((*NETWORK_RUNS, *ROUTES_RUN)), True), (chance.choice(LINES), False)]
-
-
-@pytest.fixture
-def proxy(world: World) -> FaultProxy:
-    world.reset()
-    return world.proxy
-
-
-@pytest.fixture
-def moto(world: World) -> MotoServer:
-    return world.moto
-
-
-@pytest.fixture
-def run_env(world: World) -> dict[str, str]:
-    return dict(world.environment)
 
 
 @pytest.fixture

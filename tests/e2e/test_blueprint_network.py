@@ -21,6 +21,8 @@ from blueprint_places import (
     shipped,
     status,
     statuses,
+    world_moto,  # noqa: F401 (fixtures)
+    world_proxy,  # noqa: F401
 )
 from helpers import Json, Run, Start, in_flight, wait_until
 
@@ -80,17 +82,6 @@ class Site:
     def status(self, *, code: int) -> Json:
         """How it stands now, which must give this exit code."""
         return status(self._tfguard, self.file, code=code)
-
-
-@pytest.fixture
-def proxy(world: World) -> FaultProxy:
-    world.reset()
-    return world.proxy
-
-
-@pytest.fixture
-def moto(world: World) -> MotoServer:
-    return world.moto
 
 
 @pytest.fixture

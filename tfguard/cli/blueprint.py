@@ -1,36 +1,45 @@
-"""`tfguard blueprint validate|plan|apply|resume|status|cancel|destroy`."""
+"""`tfguard blueprint validate|plan|apply|resume|status|list|cancel|destroy`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from tfguard.cli.blueprint_preflight import look_first
-from tfguard.cli.blueprint_wiring import Intents, blueprint_context, check_stacks
+from tfguard.cli.blueprint_preflight import FirstLook, planned
+from tfguard.cli.blueprint_wiring import (
+    Intents,
+    blueprint_context,
+    check_stacks,
+    open_requests,
+    removing_context,
+    standing_context,
+)
 from tfguard.cli.interruptible import engine_command, own_command
 from tfguard.cli.invocation import Invocation
 from tfguard.cli.options import duration, format_option, print_document, stdout_paint, yes_option
 from tfguard.engine.interrupts import SignalGate
-from tfguard.errors import ExitCode, UsageError
-from tfguard.flows.blueprints.asking import ask_probes
+from tfguard.errors import ConfigError, ExitCode, UsageError
 from tfguard.flows.blueprints.cancel import CancelOptions, cancel
-from tfguard.flows.blueprints.context import BlueprintContext, values_of
+from tfguard.flows.blueprints.checking import check_again
+from tfguard.flows.blueprints.context import BlueprintContext
 from tfguard.flows.blueprints.deciding import decisions
+from tfguard.flows.blueprints.kept import by_kept, decided_left_behind
 from tfguard.flows.blueprints.provide import ProvideOptions, provide, upcoming
 from tfguard.flows.blueprints.requests import Journal
-from tfguard.flows.blueprints.take_away import TakeAwayOptions, standing, take_away
-from tfguard.model.blueprint_decision import Decision, Told
+from tfguard.flows.blueprints.take_away import TakeAwayOptions, take_away
+from tfguard.model.blueprint_decision import Decision, DecisionKind, Told
 from tfguard.model.blueprint_request import Request, RequestState
-from tfguard.model.blueprint_view import BlueprintView
+from tfguard.model.blueprint_view import BlueprintView, PlanOutline
+from tfguard.reconcile.blueprint_removal import removals
 from tfguard.reconcile.blueprint_view import blueprint_view
-from tfguard.report.blueprint import blueprint_text
+from tfguard.report.blueprint import blueprint_text, plan_text, requests_text
 from tfguard.report.blueprint_svg import blueprint_svg
-from tfguard.schemas.blueprint import blueprint_document
+from tfguard.schemas.blueprint import blueprint_document, requests_document
 
 _DESTROYED = "destroyed"
 _GOOD = (RequestState.READY, RequestState.CLEANED)
@@ -75,7 +84,8 @@ def validate_command(invocation: Invocation, file: Path) -> int:
 @format_option()
 @click.pass_obj
 def plan_command(invocation: Invocation, file: Path, inputs: tuple[str, ...], form: str) -> int:
-    """Show what would be done about each step, and why. Nothing is changed, and no command of a step is run.
+    """Show what would be done about each step, and why, with what the engine plans for each stack. Nothing is changed,
+    and no command of a step is run; a stack that was never set up is (`init`).
 
     Exit code 11 where a step waits for a person.
     """
@@ -84,8 +94,14 @@ def plan_command(invocation: Invocation, file: Path, inputs: tuple[str, ...], fo
         check_stacks(context, parsed)
         found = context.requests.current()
         standing_now = found if found is not None and not found.terminal else None
-        decided = decisions(context, upcoming(context, ProvideOptions(_pairs("--input", inputs))))
-        _show(Called(invocation, file), context, standing_now, decided, form)
+        request = upcoming(context, ProvideOptions(_pairs("--input", inputs)))
+        decided = decisions(context, request)
+        if standing_now is not None:
+            decided = {**decided, **decided_left_behind(context, standing_now, request.inputs)}
+        # Where another tfguard is at work, it sets the stacks up and changes them.
+        outlines = {} if context.requests.live() else planned(context, request)
+        outlines = {name: one for name, one in outlines.items() if _is_applied(decided[name])}
+        _show(Called(invocation, file), context, standing_now, decided, form, outlines)
     return ExitCode.OPEN if any(one.asks for one in decided.values()) else ExitCode.DONE
 
 
@@ -135,31 +151,57 @@ def resume_command(
 
 @command.command("status")
 @file_argument
-@click.option("--probe", is_flag=True, help="Ask the probes anew, once each.")
+@click.option("--probe", is_flag=True, help="Ask the probes anew, once each, and look a Ready request's objects up.")
 @request_option
 @format_option("svg")
 @click.pass_obj
 def status_command(invocation: Invocation, file: Path, probe: bool, request_id: str | None, form: str) -> int:
     """Show the request: its steps, what exists, who pays, and what can be done next.
 
-    Exit code 11 when it is not Ready or Cleaned, or with --probe when a probe fails.
+    Exit code 11 when it is not Ready or Cleaned, or with --probe when a probe fails; also where there is no request.
     """
     with own_command() as gate:
-        context, _ = blueprint_context(invocation, gate, file)
+        context = standing_context(invocation, gate, file)
         known = (*context.requests.packed_ids(), *context.requests.ids()) if request_id else ()
         if request_id and request_id not in known:
             raise UsageError(f"there is no request {request_id} of {file}", f"there are: {', '.join(known) or 'none'}")
         request = context.requests.read(request_id) if request_id else context.requests.current()
         if request is None:
-            return _show_nothing(Called(invocation, file), context, form)
+            _show_nothing(Called(invocation, file), context, form)
+            return ExitCode.OPEN
+        if request_id and context.requests.digest(context.text) != request.blueprint_digest:
+            with suppress(ConfigError):
+                context = by_kept(context, request)
         failed: Sequence[str] = ()
         if probe and not request.terminal:
             journal = Journal(context.requests, request)
-            failed = ask_probes(context, journal, values_of(context, request), lambda: gate.interrupted, once=True)
+            failed = check_again(context, journal, lambda: gate.interrupted)
             request = journal.request
-        view = _show(Called(invocation, file), context, request, decisions(context, request), form)
+        decided: Mapping[str, Decision] = {}
+        if not request.terminal:
+            decided = {**decisions(context, request), **decided_left_behind(context, request)}
+        view = _show(Called(invocation, file), context, request, decided, form)
     good = (view.ready_now and not failed) or request.state is RequestState.CLEANED
     return ExitCode.DONE if good else ExitCode.OPEN
+
+
+@command.command("list")
+@file_argument
+@format_option()
+@click.pass_obj
+def list_command(invocation: Invocation, file: Path, form: str) -> int:
+    """List the requests of a blueprint, the newest first, those that were packed away included.
+
+    `status --request ID` shows one. Exit code 11 when the record of one is damaged.
+    """
+    with own_command() as gate:
+        requests = open_requests(invocation, file, gate)
+        listed = requests.listed()
+        if form == "json":
+            print_document(requests_document(listed))
+        else:
+            click.echo(requests_text(listed) or f"no request is recorded at {requests.location}\n", nl=False)
+    return ExitCode.OPEN if any(one.trouble for one in listed) else ExitCode.DONE
 
 
 @command.command("cancel")
@@ -191,7 +233,7 @@ def cancel_command(
     if (time or owner) and not retain:
         raise UsageError("--for and --owner belong to --retain", "add --retain")
     with own_command() as gate:
-        context, _ = blueprint_context(invocation, gate, file)
+        context = removing_context(invocation, gate, file)
         kept = (duration(time, "--for") if time else context.config.retention.default) if retain else None
         options = CancelOptions(reason, interrupt, not no_wait, kept, owner or context.owner)
         request = cancel(context, options)
@@ -204,7 +246,9 @@ def cancel_command(
 @click.option("--reason", default=_DESTROYED, metavar="TEXT", help="Why; kept in the record.")
 @click.option("--stateful", is_flag=True, help="Also what holds data.")
 @click.option("--dispose", is_flag=True, help="Also what is retained.")
+@click.option("--step", "steps", multiple=True, metavar="STEP", help="This step alone; the request goes on without.")
 @click.option("--gone", multiple=True, metavar="STEP", help="On your word: nothing of it is there; its state is lost.")
+@click.option("--again", multiple=True, metavar="STEP", help="On your word: the step's compensation can run again.")
 @yes_option()
 @format_option()
 @click.pass_obj
@@ -214,25 +258,39 @@ def destroy_command(
     reason: str,
     stateful: bool,
     dispose: bool,
+    steps: tuple[str, ...],
     gone: tuple[str, ...],
+    again: tuple[str, ...],
     yes: bool,
     form: str,
 ) -> int:
     """Take away what the request has made, in reverse, and verify that it is gone.
 
-    What is retained or holds data stays unless told otherwise, and so does what it needs. Can be repeated. Exit code 11
-    when something is left.
+    What is retained or holds data stays unless told otherwise, and so does what it needs. With --step these steps alone
+    go, as the request keeps them, whether the file still has them or not; what stays must not need them. Can be
+    repeated. Exit code 11 when something is left.
     """
     with _interruptible() as (gate, intents):
-        context, _ = blueprint_context(invocation, gate, file, intents)
-        if gone and reason == _DESTROYED:
-            raise UsageError("--gone needs a reason", "add --reason TEXT: how you know it; it is kept in the record")
-        _refuse_unknown_steps(context, gone, file)
-        options = TakeAwayOptions(reason, stateful, dispose, dict.fromkeys(gone, reason))
-        request = take_away(context, options, lambda found: _approve_destroy(context, found, yes))
+        context = removing_context(invocation, gate, file, intents, kept=bool(steps))
+        if (gone or again) and reason == _DESTROYED:
+            raise UsageError(
+                "--gone and --again need a reason", "add --reason TEXT: how you know it; it is kept in the record"
+            )
+        _refuse_unknown_steps(context, (*gone, *again), file)
+        options = TakeAwayOptions(
+            reason, stateful, dispose, dict.fromkeys(gone, reason), steps, dict.fromkeys(again, reason)
+        )
+        request = take_away(context, options, lambda found: _approve_destroy(context, found, options, yes))
         if request is None:
-            return _show_nothing(Called(invocation, file), context, form)
+            _show_nothing(Called(invocation, file), context, form)
+            return ExitCode.DONE
+        if steps:
+            # It goes on with the file, where that is sound.
+            with suppress(ConfigError):
+                context, _ = blueprint_context(invocation, gate, file)
         _show(Called(invocation, file), context, request, {}, form)
+    if steps:
+        return ExitCode.OPEN if any(request.step(name).made for name in steps) else ExitCode.DONE
     return ExitCode.DONE if request.state is RequestState.CLEANED else ExitCode.OPEN
 
 
@@ -251,18 +309,11 @@ def _provide(
         check_stacks(context, parsed)
         _refuse_unknown_steps(context, options.told, file)
         standing_now = context.requests.current()
-        if standing_now and (idle := [name for name in options.told if not standing_now.step(name).made]):
-            raise UsageError(
-                f"{idle[0]} was never begun: there is nothing to say of its work", "leave --done or --again out"
-            )
         if not new and (standing_now is None or standing_now.terminal):
             raise UsageError(f"{file} has no request to go on with", f"`tfguard blueprint apply {file}` makes one")
-        left_out = _pairs("--skip-check", skipped)
+        look = FirstLook(context, _pairs("--skip-check", skipped))
         request = provide(
-            context,
-            options,
-            lambda found: look_first(context, found, left_out),
-            lambda found: _approve_provide(context, found, yes),
+            context, options, look, lambda found: _approve_provide(context, found, options, look.outlines, yes)
         )
         _show(Called(invocation, file), context, request, decisions(context, request), form)
     return ExitCode.DONE if request.state is RequestState.READY else ExitCode.OPEN
@@ -281,17 +332,39 @@ def _interruptible() -> Iterator[tuple[SignalGate, Intents]]:
         yield gate, intents
 
 
-def _approve_provide(context: BlueprintContext, request: Request, yes: bool) -> None:
-    for name, decision in decisions(context, request).items():
+def _approve_provide(
+    context: BlueprintContext,
+    request: Request,
+    options: ProvideOptions,
+    outlines: Mapping[str, PlanOutline],
+    yes: bool,
+) -> None:
+    for name, decision in decisions(context, request, options.told).items():
         context.console.say(f"{name}: {decision.kind.value}: {decision.reason}")
+        if name in outlines:
+            context.console.say(f"{name}: {plan_text(outlines[name])}")
     _approve(context, "Go on with these steps? Only 'yes' is taken:", yes)
 
 
-def _approve_destroy(context: BlueprintContext, request: Request, yes: bool) -> None:
+def _is_applied(decision: Decision) -> bool:
+    return decision.kind in (DecisionKind.RUN, DecisionKind.WAIT)
+
+
+def _approve_destroy(context: BlueprintContext, request: Request, options: TakeAwayOptions, yes: bool) -> None:
     context.console.say(f"request {request.id} of {context.blueprint.name} is {request.state.value}")
-    for name in standing(context, request):
-        context.console.say(f"{name}: to be taken away, unless it is kept or holds data")
-    _approve(context, "Take all of it away? Only 'yes' is taken:", yes)
+    found = removals(
+        context.blueprint,
+        request,
+        stateful=options.stateful,
+        dispose=options.dispose,
+        gone=options.gone,
+        steps=options.steps,
+    )
+    for name, told in found.items():
+        context.console.say(f"{name}: {told}")
+    if not found:
+        context.console.say("nothing of it is on record that could be taken away")
+    _approve(context, "Take it away? Only 'yes' is taken:", yes)
 
 
 def _approve(context: BlueprintContext, question: str, yes: bool) -> None:
@@ -302,7 +375,12 @@ def _approve(context: BlueprintContext, question: str, yes: bool) -> None:
 
 
 def _show(
-    called: Called, context: BlueprintContext, request: Request | None, decided: Mapping[str, Decision], form: str
+    called: Called,
+    context: BlueprintContext,
+    request: Request | None,
+    decided: Mapping[str, Decision],
+    form: str,
+    outlines: Mapping[str, PlanOutline] | None = None,
 ) -> BlueprintView:
     view = blueprint_view(
         context.blueprint,
@@ -316,6 +394,7 @@ def _show(
         owner=context.owner,
         cost_owner=context.cost_owner,
         digest=context.requests.digest(context.text),
+        plans=outlines,
     )
     if form == "json":
         print_document(blueprint_document(view))
@@ -326,13 +405,12 @@ def _show(
     return view
 
 
-def _show_nothing(called: Called, context: BlueprintContext, form: str) -> ExitCode:
+def _show_nothing(called: Called, context: BlueprintContext, form: str) -> None:
     """Say that there is no request; a program gets the document of what would be made."""
     if form == "text":
         click.echo(f"no request is recorded at {context.requests.location}")
     else:
         _show(called, context, None, {}, form)
-    return ExitCode.DONE
 
 
 def _pairs(option: str, words: Sequence[str]) -> Mapping[str, str]:

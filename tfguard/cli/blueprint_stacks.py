@@ -287,6 +287,7 @@ def _look(context: StackContext) -> StackLook:
         unsettled=tuple(_unsettled(operation)) if operation else (),
         objects=_objects(state, operation, [*strays, *filter(_decided, found)], load_catalog()),
         managed=len(state.instances) if state is not None else None,
+        good=operation is not None and operation.result is not None and operation.result.exit_code == 0,
         failure="" if state is not None else "its state file is empty",
     )
 

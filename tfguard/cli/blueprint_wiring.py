@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,10 +18,12 @@ from tfguard.engine.commands import Calls, StepCommands
 from tfguard.engine.host import LocalHost
 from tfguard.engine.interrupts import SignalGate
 from tfguard.engine.signals import signals_let_through
-from tfguard.errors import InputError, TfguardError
+from tfguard.errors import ConfigError, InputError, TfguardError
 from tfguard.flows.blueprints.context import BlueprintContext, stack_steps
+from tfguard.flows.blueprints.kept import by_kept, kept_blueprint, left_behind
 from tfguard.flows.blueprints.requests import Requests
 from tfguard.model.blueprint import Blueprint, BlueprintStep
+from tfguard.model.blueprint_request import Request
 from tfguard.model.config import BESIDE_STATE, Config, format_duration
 from tfguard.model.reference import references_in
 from tfguard.ports import RecordStore
@@ -51,15 +54,68 @@ def blueprint_context(
 
     Raises `ConfigError` for a file that is no blueprint.
     """
-    path, heard = _path(invocation, file), intents or Intents()
-    text = read_blueprint(path)
+    text = read_blueprint(path := _path(invocation, file))
     parsed = parse_blueprint(text, str(path))
+    return _around(invocation, gate, file, intents, parsed.value, text), parsed
+
+
+def standing_context(
+    invocation: Invocation, gate: SignalGate, file: Path, intents: Intents | None = None
+) -> BlueprintContext:
+    """Everything around a blueprint whose request has to be told of and taken away whatever has become of the file:
+    where that cannot be read, by the blueprint that the newest request keeps, which is said.
+
+    Raises `ConfigError` where there is none, either, and `RecordError`.
+    """
+    path = _path(invocation, file)
+    try:
+        text = read_blueprint(path)
+        blueprint = parse_blueprint(text, str(path)).value
+    except ConfigError as error:
+        requests = open_requests(invocation, file, gate)
+        request = requests.current()
+        if request is None:
+            raise
+        try:
+            blueprint, text = kept_blueprint(requests, request)
+        except ConfigError as lost:
+            raise ConfigError(f"{error.what}; and {lost.what}", error.advice) from None
+        StderrConsole(gate).warn(f"{error.what}; {told_of_kept(request)} is used")
+    return _around(invocation, gate, file, intents, blueprint, text)
+
+
+def removing_context(
+    invocation: Invocation, gate: SignalGate, file: Path, intents: Intents | None = None, *, kept: bool = False
+) -> BlueprintContext:
+    """As `standing_context`, by the blueprint that the request keeps also where the file does not have any more what
+    was made, or has it elsewhere; with `kept` always."""
+    context = standing_context(invocation, gate, file, intents)
+    request = context.requests.current()
+    if request is None or request.terminal:
+        return context
+    behind = left_behind(context, request)
+    if behind:
+        told = "; ".join(f"{name}: {why}" for name, why in behind.items())
+        context.console.warn(f"{told}; {told_of_kept(request)} is used")
+    return by_kept(context, request) if behind or kept else context
+
+
+def told_of_kept(request: Request) -> str:
+    """The blueprint that a request keeps, in words."""
+    at = request.changed_at or request.intent.created_at
+    return f"the blueprint that request {request.id} keeps, of {at:%Y-%m-%d %H:%M:%SZ},"
+
+
+def _around(
+    invocation: Invocation, gate: SignalGate, file: Path, intents: Intents | None, blueprint: Blueprint, text: str
+) -> BlueprintContext:
+    path, heard = _path(invocation, file), intents or Intents()
     beside = _beside(invocation, path)
     config, _ = read_config(beside)
     calls, environ = Calls(path.absolute().parent / ".tfguard" / path.stem), dict(os.environ)
     sweep_plans(calls.folder)
-    context = BlueprintContext(
-        blueprint=parsed.value,
+    return BlueprintContext(
+        blueprint=blueprint,
         text=text,
         file=path,
         requests=open_requests(invocation, file, gate),
@@ -71,7 +127,6 @@ def blueprint_context(
         secret=lambda reference: secret(reference, environ, path.parent),
         intents=lambda: heard.count,
     )
-    return context, parsed
 
 
 def open_requests(invocation: Invocation, file: Path, gate: SignalGate | None = None) -> Requests:
@@ -79,7 +134,9 @@ def open_requests(invocation: Invocation, file: Path, gate: SignalGate | None = 
     path = _path(invocation, file)
     config, config_path = read_config(_beside(invocation, path))
     gate = gate or SignalGate()
-    return Requests(_store(path, config, config_path), SystemClock(gate), LocalHost(), StderrConsole(gate))
+    return Requests(
+        _store(path, config, config_path), SystemClock(gate), LocalHost(), StderrConsole(gate), shlex.quote(str(path))
+    )
 
 
 def check_stacks(context: BlueprintContext, parsed: Authored[Blueprint]) -> None:

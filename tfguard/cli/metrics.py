@@ -69,13 +69,12 @@ def command(
 def _counts(invocation: Invocation, gate: SignalGate, file: Path, now: datetime) -> BlueprintCounts:
     """What the record of a blueprint's request says; nothing is looked up, and nobody is asked."""
     # What else is counted needs none of these, nor a YAML parser.
-    from tfguard.cli.blueprint_wiring import open_requests
+    from tfguard.cli.blueprint_wiring import standing_context
     from tfguard.reconcile.blueprint_counts import blueprint_counts
     from tfguard.reconcile.blueprint_view import blueprint_view
-    from tfguard.schemas.blueprint_file import load_blueprint
 
-    blueprint = load_blueprint(invocation.directory / file).value
-    requests = open_requests(invocation, file, gate)
+    context = standing_context(invocation, gate, file)
+    blueprint, requests = context.blueprint, context.requests
     request = requests.current()
     if request is None:
         StderrConsole(gate).warn(f"no request is recorded at {requests.location}: the numbers are of nothing")

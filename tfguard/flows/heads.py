@@ -23,14 +23,23 @@ _ATTEMPTS = 10
 class Heads:
     """Reads and changes the head of one stack's record, and holds its lease for one operation at a time.
 
-    `recorded` names an operation that is in the record, told without the head; None when there is none.
+    `recorded` names an operation that is in the record, told without the head; None when there is none. `events` tells
+    at each write how many events what is current has.
     """
 
-    def __init__(self, store: RecordStore, clock: Clock, host: Host, recorded: Callable[[], str | None]) -> None:
+    def __init__(
+        self,
+        store: RecordStore,
+        clock: Clock,
+        host: Host,
+        recorded: Callable[[], str | None],
+        events: Callable[[Head], int | None] = lambda head: head.events,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._host = host
         self._recorded = recorded
+        self._events = events
         self._held: Lease | None = None
         self._begun = False
         self._named = False
@@ -65,7 +74,7 @@ class Heads:
                 return head
             told = (changed.current, changed.open_operations) != (head.current, head.open_operations)
             # A lease that is taken and given back leaves the record as it was, to the byte.
-            written = replace(changed, revision=head.revision + told)
+            written = replace(changed, revision=head.revision + told, events=self._events(changed))
             with contextlib.suppress(ConflictError):
                 self._store.replace(HEAD, encode_head(written), blob.version if blob else None)
                 return written

@@ -182,11 +182,16 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Compensation:
-    """How the work of a step is undone: a command, or the destroy of its stack."""
+    """How the work of a step is undone: a command, or the destroy of its stack.
+
+    `check` ends with 0 where the command has undone it already. With neither that nor `idempotent` a command of which
+    the end is not known runs again on a person's word alone.
+    """
 
     run: tuple[str, ...] = ()
     destroy: bool = False
     check: tuple[str, ...] = ()
+    idempotent: bool = False
     timeout: timedelta = timedelta(minutes=10)
 
     def __post_init__(self) -> None:
@@ -196,6 +201,8 @@ class Compensation:
             raise ValueError("timeout must be longer than nothing")
         if self.check and not self.run:
             raise ValueError("check belongs to run: a destroy is verified anyway")
+        if self.idempotent and not self.run:
+            raise ValueError("idempotent belongs to run: a destroy can always be repeated")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
 class DecisionKind(StrEnum):
-    """The ways on. What is unknown is inspected, never made again."""
+    """The ways on. What is unknown is inspected, never made again; what the blueprint has no more, destroyed."""
 
     SKIP = "skip"
     INSPECT = "inspect"
@@ -15,6 +15,7 @@ class DecisionKind(StrEnum):
     RUN = "run"
     WAIT = "wait"
     UNDO = "undo"
+    DESTROY = "destroy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,10 @@ class Decision:
     reason: str
     behind: tuple[str, ...] = ()
     asks: str = ""
+
+    def about(self, step: str) -> Decision:
+        """The same with the step's name where a command in `asks` says STEP."""
+        return replace(self, asks=self.asks.replace("STEP", step))
 
 
 @dataclass(frozen=True, slots=True)

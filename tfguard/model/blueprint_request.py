@@ -71,6 +71,9 @@ class Activity(StrEnum):
         return self in (Activity.COMPENSATE, Activity.DESTROY)
 
 
+_WORK = (Activity.APPLY, Activity.RUN, Activity.PROBE)
+
+
 @dataclass(frozen=True, slots=True)
 class BlueprintObject:
     """An object that a step made, as the step's own operation record tells it.
@@ -120,7 +123,8 @@ class RequestEvent:
     `until` and `owner` belong to what is retained. `inputs` and `blueprint_digest` are those that hold from here on.
     `skipped` are the checks of a preflight that somebody left out, each with the reason. `work` tells what the step's
     work was done from, where that has come to a good end; `missing` are addresses that the provider does not have.
-    `number` counts the events of whoever holds the request, from 1, so that a lost line is noticed.
+    `exit_code` is how the call of `activity` ended, where it told that itself: not by a signal, nor a timeout. `number`
+    counts the events of whoever holds the request, from 1, so that a lost line is noticed.
     """
 
     at: datetime
@@ -141,6 +145,7 @@ class RequestEvent:
     skipped: Mapping[str, str] | None = None
     work: str | None = None
     missing: tuple[str, ...] = ()
+    exit_code: int | None = None
     number: int | None = None
 
 
@@ -154,6 +159,9 @@ class StepRecord:
     (address and id). `renewed_at` is when it last made something anew that had stood before, `remade_at` when it did
     so with everything. Since then, `missing` are addresses that the provider does not have, and `undone` tells that
     its work was taken away.
+
+    `exit_code` is how the last call that was begun ended; None where that is not known. `failure` is why its work last
+    failed, until that is begun again: also where the work was undone since.
     """
 
     status: StepStatus = StepStatus.PENDING
@@ -175,6 +183,8 @@ class StepRecord:
     stood: frozenset[tuple[str, str | None]] = frozenset()
     missing: frozenset[str] = frozenset()
     undone: bool = False
+    exit_code: int | None = None
+    failure: str = ""
 
     @property
     def standing(self) -> tuple[BlueprintObject, ...]:
@@ -314,21 +324,19 @@ def fold(intent: RequestIntent, events: Iterable[RequestEvent], cut: int = 0) ->
 
 def _after(record: StepRecord, event: RequestEvent) -> StepRecord:
     assert event.status is not None
-    begins = event.status is StepStatus.RUNNING and record.status is not StepStatus.RUNNING
+    running = event.status is StepStatus.RUNNING
     gone = event.status in (StepStatus.DESTROYED, StepStatus.ABSENT)
     retained = event.status is StepStatus.RETAINED
     # What is called is announced first: an error without that made nothing. Asking whether something is done does
     # nothing, either; that it is done says that it was made.
-    begun = event.status is StepStatus.OK or (
-        event.status is StepStatus.RUNNING and event.activity is not Activity.CHECK
-    )
+    begun = event.status is StepStatus.OK or (running and event.activity is not Activity.CHECK)
     after = replace(
         record,
         status=event.status,
         activity=event.activity or record.activity,
         since=event.at,
-        began_at=event.at if begins else record.began_at,
-        attempts=record.attempts + begins,
+        began_at=event.at if running and record.status is not StepStatus.RUNNING else record.began_at,
+        attempts=record.attempts + (running and event.activity in _WORK),
         why=event.why,
         operation_id=event.operation_id or record.operation_id,
         objects=record.objects if event.objects is None else event.objects,
@@ -338,8 +346,21 @@ def _after(record: StepRecord, event: RequestEvent) -> StepRecord:
         done=event.status is StepStatus.OK or (retained and record.done),
         missing=frozenset() if event.status is StepStatus.OK else record.missing | frozenset(event.missing),
         undone=gone or record.undone,
+        exit_code=event.exit_code if running or event.exit_code is not None else record.exit_code,
+        failure=_failure(record, event),
     )
     return after if event.work is None else _worked(record, after, event)
+
+
+def _failure(record: StepRecord, event: RequestEvent) -> str:
+    """Why a step's work last failed, after one more event: what is called to undo it says nothing of that, nor does an
+    error before which nothing was called anew."""
+    activity = event.activity or record.activity
+    if event.status is StepStatus.OK or (event.status is StepStatus.RUNNING and activity in _WORK):
+        return ""
+    undoes = activity is not None and activity.undoes
+    called = record.status is StepStatus.RUNNING or not record.failure
+    return event.why if event.status is StepStatus.ERROR and called and not undoes else record.failure
 
 
 def _worked(before: StepRecord, after: StepRecord, event: RequestEvent) -> StepRecord:

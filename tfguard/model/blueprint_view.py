@@ -31,13 +31,29 @@ class ObjectView:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanOutline:
+    """What the engine plans for a stack, counted as it counts: what is `replaced` is destroyed and added. `deleted` and
+    `replaced` are addresses. It was planned by the outputs that the steps of `by_outputs_of` have now, and these are
+    applied before. With `untold`, which says why, nothing was planned."""
+
+    add: int = 0
+    change: int = 0
+    destroy: int = 0
+    deleted: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+    by_outputs_of: tuple[str, ...] = ()
+    untold: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StepView:
     """A step. `kind` is None for one that the request has made and the blueprint does not have any more.
 
     `blocked_by` are the nearest needs that a pending step waits for, `held_up_by` the steps at the root of that, which
     wait for no other. `decision` and `reason` tell what is done next, `asks` what a person has to do before;
-    `why` is the record's last word. `interrupted`: it was running, and no tfguard is at work any more. `depth` counts
-    the longest way of needs before it.
+    `why` is the record's last word, `failure` why its work last failed, also where it was undone since. `interrupted`:
+    it was running, and no tfguard is at work any more. `depth` counts the longest way of needs before it. `plan` is
+    what the engine would do, where it was asked.
     """
 
     id: str
@@ -52,6 +68,7 @@ class StepView:
     reason: str
     asks: str
     why: str
+    failure: str
     activity: Activity | None
     attempts: int
     began_at: datetime | None
@@ -64,6 +81,7 @@ class StepView:
     stateful: bool
     depth: int
     objects: tuple[ObjectView, ...]
+    plan: PlanOutline | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +109,8 @@ class BlueprintView:
 
     `live`: a tfguard is at work on it. `stuck`: it is in a state that a tfguard has to bring to an end, and none is at
     work; `moved_at` is its last sign of life. A partial failure is to be repaired by `repair_by`. `overdue`: it was
-    not, or a step is kept beyond its date. `ready_now`: `Ready`, each step is done, and each probe's last look said so.
+    not, or a step is kept beyond its date. `ready_now`: `Ready`, each step is done, and each probe's last look said so;
+    `changed_steps` are those that are not as they were when it became Ready.
     `notes` are for a person.
     """
 
@@ -110,6 +129,7 @@ class BlueprintView:
     overdue: bool
     ready_now: bool
     failing_probes: tuple[str, ...]
+    changed_steps: tuple[str, ...]
     owner: str
     cost_owner: str
     notes: tuple[str, ...]
@@ -120,10 +140,27 @@ class BlueprintView:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedRequest:
+    """A request among the others of its blueprint. `ended_at` is when it was over; `archived`: packed away. With a
+    `trouble` its record is damaged, and nothing else is known."""
+
+    request_id: str
+    state: RequestState | None = None
+    owner: str = ""
+    cost_owner: str = ""
+    actor: str = ""
+    created_at: datetime | None = None
+    ended_at: datetime | None = None
+    archived: bool = False
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class BlueprintCounts:
     """What an alert asks of a blueprint. Ages are in seconds, and 0 where there is nothing of that kind.
 
     `duplicates` counts ids that two steps or addresses have, and addresses or planned identities with several ids.
+    `ready_not_now`: it is Ready, and what was last seen of it says otherwise.
     """
 
     blueprint: str
@@ -137,4 +174,5 @@ class BlueprintCounts:
     overdue_age: float = 0
     retained_overdue: int = 0
     ready_probes_failing: int = 0
+    ready_not_now: bool = False
     steps: Mapping[StepStatus, int] = field(default_factory=dict)

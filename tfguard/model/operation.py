@@ -161,6 +161,13 @@ class Step:
     withheld: tuple[str, ...] = ()
     deposed: str | None = None
     fingerprint: str = ""
+    own_account: str | None = None
+
+    @property
+    def own_place(self) -> str | None:
+        """The region or the account (a project) that the resource names itself, whatever its provider configuration
+        says. What asks for a list names it."""
+        return self.own_account or self.region
 
     @property
     def open(self) -> bool:
@@ -189,6 +196,7 @@ class BaselineEntry:
     """Which objects of one type existed before a run, by finding id; `complete` is false when the list was refused.
 
     `provider_key` and `asked_region` say how the list was asked for, `account` and `region` where the answer came from.
+    What is asked for in a project of a resource's own has that as its `asked_region`.
     """
 
     type: str
@@ -341,9 +349,14 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The one mutable document of a stack's record: what is current, what is open, who holds the lease."""
+    """The one mutable document of a stack's record: what is current, what is open, who holds the lease.
+
+    Of a blueprint's record also `events`: how many the journal of the current request has at least, so that a journal
+    that has lost its end is noticed.
+    """
 
     revision: int = 0
     current: str | None = None
     open_operations: tuple[str, ...] = ()
     lease: Lease | None = None
+    events: int | None = None

@@ -21,7 +21,7 @@ def blueprint_actions(
     blueprint: Blueprint,
     request: Request | None,
     steps: Sequence[StepView],
-    failing_probes: Sequence[str],
+    broken: Sequence[str],
     file: str,
     folder: str,
     *,
@@ -32,7 +32,8 @@ def blueprint_actions(
     """What can be done next, the likeliest first; without a request nothing but the first apply.
 
     `command` and `file` are how tfguard was called, with a `-chdir`, and how the blueprint was named. `folder` is where
-    the blueprint lies as seen from where the user stands, without a `-chdir`. `changed`: it asks for more, or for
+    the blueprint lies as seen from where the user stands, without a `-chdir`. `broken` are probes that fail, and steps
+    that are not as they were when it became Ready. `changed`: it asks for more, or for
     something else, than what became Ready.
     """
     call = _Calls(f"{command} blueprint", shlex.quote(file))
@@ -46,18 +47,24 @@ def blueprint_actions(
         elif state is _S.CANCEL_PENDING:
             yield call("cancel", "send what still runs one interrupt", "--interrupt")
         return
+    behind = [step.id for step in steps if step.decision is DecisionKind.DESTROY]
+    if behind:
+        # Nothing else goes on before.
+        yield call("destroy", f"take {_named(behind)} away", *(f"--step {name}" for name in behind))
     if state is _S.READY:
         yield call("status", "ask the probes again", "--probe")
-        if failing_probes:
-            yield call("resume", "repair it")
-        elif changed:
+        if broken and not behind:
+            yield from _unsettled(blueprint, steps, folder)
+            yield from _going_on(steps, call, "look each object up, and repair what is gone")
+        elif changed and not behind:
             yield call("apply", "bring it in line with the blueprint")
     elif state is _S.CANCEL_PENDING:
         yield call("cancel", "take stock of what was made")
     elif state is not _S.SETTLED:
         yield from _unsettled(blueprint, steps, folder)
         yield from _told(steps, call)
-        yield call("resume", "go on: only what is not done is done")
+        if not behind:
+            yield from _going_on(steps, call, "go on: only what is not done is done")
     yield from _removals(request, steps, call)
     if state in (_S.REQUESTED, _S.VALIDATED, _S.PROVISIONING, _S.REPAIRING):
         yield call("cancel", "give it up, and take stock of what was made")
@@ -90,10 +97,29 @@ def _unsettled(blueprint: Blueprint, steps: Sequence[StepView], folder: str) -> 
 
 
 def _told(steps: Sequence[StepView], call: _Calls) -> Iterator[NextAction]:
-    """Commands that may have done their work, which only a person can tell."""
-    for step in [step for step in steps if step.kind is StepKind.RUN and step.asks][:_MOST]:
-        yield call("resume", f"if {step.id} has done its work", "--done", step.id, "--reason", "TEXT")
-        yield call("resume", f"if {step.id} is to run again", "--again", step.id, "--reason", "TEXT")
+    """Commands that may have done their work, which only a person can tell; the compensation of a step, too."""
+    for step in [step for step in steps if _asks_for_a_word(step)][:_MOST]:
+        what = f"the compensation of {step.id}" if step.decision is DecisionKind.UNDO else step.id
+        yield call("resume", f"if {what} has done its work", "--done", step.id, "--reason", "TEXT")
+        yield call("resume", f"if {what} is to run again", "--again", step.id, "--reason", "TEXT")
+
+
+def _asks_for_a_word(step: StepView) -> bool:
+    return bool(step.asks) and (step.kind is StepKind.RUN or step.decision is DecisionKind.UNDO)
+
+
+def _going_on(steps: Sequence[StepView], call: _Calls, why: str) -> Iterator[NextAction]:
+    """A plain `resume`, where something would come of it: not where each step that is not done waits for a person's
+    word, which is a `resume` of its own."""
+    decided = {step.id: step.decision for step in steps}
+    done = (None, DecisionKind.SKIP)
+    # A step behind others can do nothing before them.
+    first = [step for step in steps if step.decision not in done and all(decided.get(n) in done for n in step.needs)]
+    asking = [step for step in first if step.asks]
+    if len(asking) < len(first) or not first:
+        yield call("resume", why)
+    elif elsewhere := [step.id for step in asking if not _asks_for_a_word(step)]:
+        yield call("resume", f"go on, when {_named(elsewhere)} is settled")
 
 
 def _removals(request: Request, steps: Sequence[StepView], call: _Calls) -> Iterator[NextAction]:

@@ -33,6 +33,7 @@ def blueprint_counts(view: BlueprintView) -> BlueprintCounts:
         overdue_age=(now - min(late)).total_seconds() if late else 0,
         retained_overdue=sum(step.overdue for step in view.steps),
         ready_probes_failing=len(view.failing_probes) if view.state is RequestState.READY else 0,
+        ready_not_now=view.state is RequestState.READY and not view.ready_now,
         steps=Counter(step.status for step in view.steps),
     )
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from tfguard.blueprint_ports import StackLook
 from tfguard.model.blueprint import Blueprint, BlueprintStep, StepKind
 from tfguard.model.blueprint_decision import Decision, DecisionKind, Told
-from tfguard.model.blueprint_request import Activity, BlueprintObject, Request, RequestState, StepRecord
+from tfguard.model.blueprint_request import Activity, Request, RequestState, StepRecord
 from tfguard.model.operation import StepStatus
 from tfguard.model.reference import references_in
+from tfguard.reconcile.blueprint_objects import holds_data
 
 _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
 _WORK = ("stack", "run", "vars", "var_files", "workspace", "environment", "directory")
@@ -46,7 +47,7 @@ def decide_stack(
         what = f": {look.unsettled[0]}" if look.unsettled else ""
         return Decision(DecisionKind.INSPECT, f"operation {look.operation_id} is not settled{what}")
     if record.undoing:
-        return Decision(DecisionKind.UNDO, f"its {_word(record)} was begun, and did not come to its end")
+        return decide_undo(step, record, told)
     if record.status in _GONE:
         return Decision(DecisionKind.RUN, f"it was taken away ({record.why}), and is made anew")
     if look.managed == 0 and record.standing:
@@ -73,8 +74,11 @@ def decide_stack(
 def _vanished(step: BlueprintStep, record: StepRecord, look: StackLook, told: Told | None) -> Decision:
     """The way on with a stack that is to have what its provider does not have: data that is gone comes back with no
     apply."""
+    gone = [found for found in (*record.standing, *look.objects) if found.address in record.missing]
     what = f"its provider does not have {', '.join(sorted(record.missing)[:3])}"
-    if not holds_data(step, record, look.objects):
+    if not gone:
+        return Decision(DecisionKind.RUN, f"{what}, which was never made: it is in the stack's own files by now")
+    if not holds_data(step, gone):
         return Decision(DecisionKind.RUN, f"{what}: it is made anew")
     if told is not None:
         kind = DecisionKind.SKIP if told.done else DecisionKind.RUN
@@ -94,7 +98,7 @@ def decide_command(
     `checked` is what its check says of its work: done, not done; None where there is no check, or it was not asked.
     """
     if record.undoing:
-        return Decision(DecisionKind.UNDO, "its compensation was begun, and did not come to its end")
+        return decide_undo(step, record, told)
     if told is not None:
         kind = DecisionKind.SKIP if told.done else DecisionKind.RUN
         return Decision(kind, f"{'done' if told.done else 'to run again'}, by a person's word: {told.reason}")
@@ -129,6 +133,42 @@ def decide_command(
     )
 
 
+def decide_undo(step: BlueprintStep, record: StepRecord, told: Told | None) -> Decision:
+    """The way on with a compensation or a destroy that was begun, and is not known to have come to a good end.
+
+    What a destroy has left, its stack tells, and a check tells it of a compensation. Of any other, one that has failed
+    by its own word is finished; one whose end is not known may have done its work, as a step's command may.
+    """
+    undo = step.compensate
+    if record.activity is not Activity.COMPENSATE or undo is None or undo.destroy:
+        return Decision(DecisionKind.UNDO, f"its {_word(record)} was begun, and did not come to its end")
+    if told is not None:
+        word = "is done" if told.done else "is to run again"
+        return Decision(DecisionKind.UNDO, f"its compensation {word}, by a person's word: {told.reason}")
+    if undo.check or undo.idempotent or record.exit_code is not None:
+        return Decision(DecisionKind.UNDO, "its compensation was begun, and did not come to its end")
+    return Decision(
+        DecisionKind.UNDO,
+        "its compensation was begun, how it ended is not known, and nothing tells whether running it again does harm",
+        asks="find out, then `resume --done STEP --reason TEXT` where it has done its work, else "
+        "`resume --again STEP --reason TEXT`; before a destroy `destroy --gone STEP` or `destroy --again STEP`; "
+        "a `check:` or `idempotent: true` of the compensation decides it for good",
+    )
+
+
+def ended_well(record: StepRecord, look: StackLook) -> StepStatus | None:
+    """What a stack has come to whose tfguard was cut short, where the operation that was begun has ended well all the
+    same; None where it has not, or where that cannot be told. `record` names the newest operation before that."""
+    begun = look.operation_id is not None and look.operation_id != record.operation_id
+    if not begun or look.alive or look.open or look.failure or not look.good:
+        return None
+    if record.activity is Activity.APPLY and look.command == "apply":
+        return StepStatus.OK
+    kept = any(not found.gone for found in look.objects)
+    undoes = record.activity is not None and record.activity.undoes
+    return StepStatus.DESTROYED if undoes and look.command == "destroy" and look.managed == 0 and not kept else None
+
+
 def decide_probe(record: StepRecord) -> Decision:
     """The way on with a probe whose needs are all done: it is asked again, since only the answer of now counts."""
     return Decision(DecisionKind.RUN, "asked again" if record.attempts else "not asked yet")
@@ -137,14 +177,6 @@ def decide_probe(record: StepRecord) -> Decision:
 def waiting(behind: Sequence[str]) -> Decision:
     """The way on with a step whose needs are not all done."""
     return Decision(DecisionKind.WAIT, f"waits for {', '.join(behind)}", tuple(behind))
-
-
-def holds_data(step: BlueprintStep, record: StepRecord, seen: Iterable[BlueprintObject]) -> bool:
-    """Whether a step holds data: as it is said in the blueprint, else as one of its objects is known to, by the
-    request's record or by the stack's own."""
-    if step.stateful is not None:
-        return step.stateful
-    return any(found.stateful for found in (*record.standing, *seen))
 
 
 def undone_by_compensation(blueprint: Blueprint, request: Request) -> Sequence[str]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePath
 
 from tfguard.model.blueprint import Blueprint, BlueprintStep, StepKind
 from tfguard.model.blueprint_decision import Decision, DecisionKind
-from tfguard.model.blueprint_request import UNSEEN, BlueprintObject, Request, RequestState, StepRecord
-from tfguard.model.blueprint_view import BlueprintView, ObjectView, ProbeView, StepView
+from tfguard.model.blueprint_request import UNSEEN, Activity, BlueprintObject, Request, RequestState, StepRecord
+from tfguard.model.blueprint_view import BlueprintView, ObjectView, PlanOutline, ProbeView, StepView
 from tfguard.model.config import format_duration
 from tfguard.model.disposition import DispositionKind
 from tfguard.model.durations import in_words
 from tfguard.model.operation import StepStatus
 from tfguard.reconcile.blueprint_advice import blueprint_actions
-from tfguard.reconcile.blueprint_steps import holds_data
+from tfguard.reconcile.blueprint_objects import holds_data
 
 _S = RequestState
 _DOUBTS = (DecisionKind.INSPECT, DecisionKind.ADOPT, DecisionKind.UNDO)
@@ -36,6 +37,7 @@ def blueprint_view(
     owner: str = "",
     cost_owner: str = "",
     digest: str = "",
+    plans: Mapping[str, PlanOutline] | None = None,
 ) -> BlueprintView:
     """The view at the moment `now`; `request` is None where nothing is on record, as for a draft.
 
@@ -43,49 +45,38 @@ def blueprint_view(
     work on the request. For the next commands `command` is how tfguard was called, `file` how the blueprint was named,
     and `folder` where it lies as seen from where the user stands (None: as `file` says, there is no `-chdir`). `owner`
     and `cost_owner` hold where neither the request nor the blueprint names one. `digest` is that of the file as it is;
-    without it nobody asks whether it has changed.
+    without it nobody asks whether it has changed. `plans` is what the engine would do, by step.
     """
     beside = str(PurePath(file).parent) if folder is None else folder
     whose = (request.intent.owner if request else blueprint.owner) or owner
     pays = (request.intent.cost_owner if request else blueprint.cost_owner) or cost_owner
-    steps = tuple(_steps(blueprint, request, decisions, now, live=live, owner=whose, cost_owner=pays))
+    steps = tuple(_steps(blueprint, request, decisions, now, plans or {}, live=live, owner=whose, cost_owner=pays))
     probes = tuple(_probes(blueprint, request))
     state = request.state if request else None
-    failing = (
-        *(probe.name for probe in probes if probe.status is StepStatus.ERROR),
-        *(step.id for step in steps if step.kind is StepKind.PROBE and step.status is StepStatus.ERROR),
-    )
-    # A stack whose record or state says something else by now than when the request became ready.
-    doubtful = [
-        name
-        for name, decision in decisions.items()
-        if blueprint.steps[name].kind is StepKind.STACK and decision.kind in _DOUBTS
-    ]
-    undone = [step.id for step in steps if step.kind is not None and step.status is not StepStatus.OK]
-    unasked = [probe.name for probe in probes if probe.status is StepStatus.PENDING]
-    changed = request is not None and bool(digest) and digest != request.blueprint_digest
-    failing_since = request.failing_since if request else None
+    seen = _last_seen(steps, probes)
     repair_by = None
-    if state is _S.PARTIAL_FAILURE and failing_since is not None:
-        repair_by = failing_since + blueprint.repair_within
+    if request is not None and state is _S.PARTIAL_FAILURE and request.failing_since is not None:
+        repair_by = request.failing_since + blueprint.repair_within
     late = repair_by is not None and repair_by <= now
     stuck = state in _UNDER_WAY and not live
-    moved_at = _moved_at(request) if request else None
-    notes = _notes(request, steps, failing)
-    if state is _S.READY:
-        if new := [name for name in undone if name not in failing]:
-            notes.append(f"it was Ready without {_these(new, 'step')}, and is not now")
-        if doubtful:
-            notes.append(f"it was Ready, and is not now: see {_these(doubtful, 'step')}")
-        if unasked:
-            notes.append(f"{_these(unasked, 'probe')} was never asked: whether it is Ready is not known")
-    if changed and request is not None and not request.terminal:
-        notes.append("the blueprint has changed since it was last applied")
-    if stuck and moved_at is not None:
-        notes.insert(0, f"no tfguard is at work on it; its last sign of life was {in_words(now - moved_at)} ago")
-    if late and failing_since is not None:
-        window = format_duration(blueprint.repair_within)
-        notes.insert(0, f"it has failed for {in_words(now - failing_since)}, and was to be repaired within {window}")
+    edited = request is not None and bool(digest) and digest != request.blueprint_digest
+    notes: list[str] = []
+    if request is not None:
+        window = format_duration(blueprint.repair_within) if late else ""
+        notes += _about_time(request, now, stuck=stuck, window=window)
+        notes += _notes(request, steps, seen)
+        notes += ["the blueprint has changed since it was last applied"] if edited and not request.terminal else []
+    actions = blueprint_actions(
+        blueprint,
+        request,
+        steps,
+        (*seen.failing, *seen.doubtful),
+        file,
+        beside,
+        live=live,
+        command=command,
+        changed=bool(edited or seen.undone or seen.unasked),
+    )
     return BlueprintView(
         blueprint=blueprint.name,
         file=file,
@@ -94,33 +85,55 @@ def blueprint_view(
         state=state,
         created_at=request.intent.created_at if request else None,
         since=request.since if request else None,
-        failing_since=failing_since,
+        failing_since=request.failing_since if request else None,
         repair_by=repair_by,
-        moved_at=moved_at,
+        moved_at=_moved_at(request) if request else None,
         live=live,
         stuck=stuck,
         overdue=late or any(step.overdue for step in steps),
-        ready_now=state is _S.READY and not (failing or undone or unasked or doubtful),
-        failing_probes=failing,
+        ready_now=state is _S.READY and seen.as_it_was,
+        failing_probes=seen.failing,
+        changed_steps=(*seen.doubtful, *seen.undone) if state is _S.READY else (),
         owner=whose,
         cost_owner=pays,
         notes=tuple(notes),
         steps=steps,
         probes=probes,
         transitions=request.transitions if request else (),
-        next_actions=tuple(
-            blueprint_actions(
-                blueprint,
-                request,
-                steps,
-                failing,
-                file,
-                beside,
-                live=live,
-                command=command,
-                changed=bool(changed or undone or unasked),
-            )
-        ),
+        next_actions=tuple(actions),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _LastSeen:
+    """What speaks against a request that is Ready: probes that failed or were never asked; steps that are not done; and
+    `doubtful` ones, that are not as they were: an object has vanished, or a stack's record or state says something
+    else."""
+
+    failing: tuple[str, ...]
+    unasked: tuple[str, ...]
+    undone: tuple[str, ...]
+    doubtful: tuple[str, ...]
+
+    @property
+    def as_it_was(self) -> bool:
+        return not (self.failing or self.unasked or self.undone or self.doubtful)
+
+
+def _last_seen(steps: Sequence[StepView], probes: Sequence[ProbeView]) -> _LastSeen:
+    known = [step for step in steps if step.kind is not None]
+    asked = [step.id for step in known if step.kind is StepKind.PROBE and step.status is StepStatus.ERROR]
+    doubtful = [
+        step.id
+        for step in known
+        if step.kind is StepKind.STACK and (step.status is StepStatus.ERROR or step.decision in _DOUBTS)
+    ]
+    undone = [step.id for step in known if step.status is not StepStatus.OK and step.id not in (*asked, *doubtful)]
+    return _LastSeen(
+        failing=(*(probe.name for probe in probes if probe.status is StepStatus.ERROR), *asked),
+        unasked=tuple(probe.name for probe in probes if probe.status is StepStatus.PENDING),
+        undone=tuple(undone),
+        doubtful=tuple(doubtful),
     )
 
 
@@ -129,6 +142,7 @@ def _steps(
     request: Request | None,
     decisions: Mapping[str, Decision],
     now: datetime,
+    plans: Mapping[str, PlanOutline],
     *,
     live: bool,
     owner: str,
@@ -145,7 +159,9 @@ def _steps(
         pending = records.get(name, StepRecord()).status is StepStatus.PENDING
         blocked[name] = tuple(n for n in needs if not records.get(n, StepRecord()).done) if pending else ()
         roots[name] = tuple(dict.fromkeys(root for need in blocked[name] for root in roots[need] or (need,)))
-    lost = [name for name, record in records.items() if name not in blueprint.steps and record.made]
+    # A probe has made nothing that would stay behind.
+    left = {name for name, record in records.items() if record.made and record.activity is not Activity.PROBE}
+    lost = [name for name in records if name in left and name not in blueprint.steps]
     for name in (*order, *lost):
         step, record, decision = blueprint.steps.get(name), records.get(name, StepRecord()), decisions.get(name)
         whose = record.owner or (step.owner if step else None) or owner
@@ -165,6 +181,7 @@ def _steps(
             reason=decision.reason if decision else otherwise,
             asks=decision.asks if decision else "",
             why=record.why,
+            failure=record.failure,
             activity=record.activity,
             attempts=record.attempts,
             began_at=record.began_at,
@@ -174,23 +191,16 @@ def _steps(
             cost_owner=pays,
             until=record.until,
             overdue=record.overdue(now),
-            stateful=_stateful(step, record),
+            stateful=holds_data(step, record.objects if step is None else record.standing),
             depth=depth.get(name, 0),
-            objects=tuple(
-                _object(found, record, whose, pays, step.stateful if step else None) for found in record.objects
-            ),
+            objects=tuple(_object(found, record, whose, pays, step) for found in record.objects),
+            plan=plans.get(name),
         )
 
 
-def _stateful(step: BlueprintStep | None, record: StepRecord) -> bool:
-    if step is None:
-        return any(found.stateful for found in record.objects)
-    return holds_data(step, record, ())
-
-
-def _object(found: BlueprintObject, record: StepRecord, owner: str, cost_owner: str, said: bool | None) -> ObjectView:
-    """One object; `said` is what the blueprint says of whether its step holds data, which goes before what its type is
-    known for."""
+def _object(
+    found: BlueprintObject, record: StepRecord, owner: str, cost_owner: str, step: BlueprintStep | None
+) -> ObjectView:
     disposition = found.disposition
     if (record.status in _GONE and disposition != UNSEEN) or found.gone:
         disposition = DispositionKind.DESTROY.value
@@ -206,7 +216,7 @@ def _object(found: BlueprintObject, record: StepRecord, owner: str, cost_owner: 
         disposition=disposition,
         owner=owner,
         until=record.until,
-        stateful=found.stateful if said is None else said,
+        stateful=holds_data(step, (found,)),
         finding=found.finding,
     )
 
@@ -229,19 +239,30 @@ def _moved_at(request: Request) -> datetime:
     return max(at for at in (*times, *(probe.at for probe in request.probes.values())) if at is not None)
 
 
-def _notes(request: Request | None, steps: Sequence[StepView], failing: Sequence[str]) -> list[str]:
-    notes: list[str] = []
-    if request is None:
-        return notes
-    if request.state is _S.READY and failing:
-        notes.append(f"it was Ready, and is not now: {_these(failing, 'probe')} failed when last asked")
+def _about_time(request: Request, now: datetime, *, stuck: bool, window: str) -> Iterator[str]:
+    """What has taken too long; `window` is within what a partial failure was to be repaired, where that is over."""
+    if window and request.failing_since is not None:
+        yield f"it has failed for {in_words(now - request.failing_since)}, and was to be repaired within {window}"
+    if stuck:
+        yield f"no tfguard is at work on it; its last sign of life was {in_words(now - _moved_at(request))} ago"
+
+
+def _notes(request: Request, steps: Sequence[StepView], seen: _LastSeen) -> Iterator[str]:
+    ready = request.state is _S.READY
+    if ready and seen.failing:
+        yield f"it was Ready, and is not now: {_these(seen.failing, 'probe')} failed when last asked"
     if overdue := [step.id for step in steps if step.overdue]:
-        notes.append(f"{_these(overdue, 'step')} kept beyond the date: repair it, or dispose of it")
+        yield f"{_these(overdue, 'step')} kept beyond the date: repair it, or dispose of it"
     if lost := [step.id for step in steps if step.kind is None]:
-        notes.append(f"{_these(lost, 'step')} made by this request, and not in the blueprint any more")
+        yield f"{_these(lost, 'step')} made by this request, and not in the blueprint any more"
     if request.cut:
-        notes.append(f"{request.cut} lines of its journal were cut: something happened that is not known")
-    return notes
+        yield f"{request.cut} lines of its journal were cut: something happened that is not known"
+    if ready and seen.undone:
+        yield f"it was Ready without {_these(seen.undone, 'step')}, and is not now"
+    if ready and seen.doubtful:
+        yield f"it was Ready, and is not now: see {_these(seen.doubtful, 'step')}"
+    if ready and seen.unasked:
+        yield f"{_these(seen.unasked, 'probe')} was never asked: whether it is Ready is not known"
 
 
 def _these(names: Sequence[str], what: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from tfguard.model.blueprint_request import RequestState
-from tfguard.model.blueprint_view import BlueprintView, ObjectView, ProbeView, StepView
+from tfguard.model.blueprint_view import BlueprintView, ListedRequest, ObjectView, PlanOutline, ProbeView, StepView
 from tfguard.model.durations import in_words
 from tfguard.model.operation import StepStatus
 from tfguard.model.printable import all_printable
@@ -32,6 +32,9 @@ _MANY = 40
 """From so many steps on, only those that somebody has to look at show their objects and their reasons."""
 
 _FEW = 5
+
+_NAMED = 10
+"""So many objects that a plan takes away are named."""
 
 
 def blueprint_text(view: BlueprintView, paint: Paint) -> str:
@@ -67,6 +70,20 @@ def blueprint_text(view: BlueprintView, paint: Paint) -> str:
     return "\n".join(lines) + "\n"
 
 
+def requests_text(listed: Sequence[ListedRequest]) -> str:
+    """The requests of a blueprint, a line each."""
+    return "".join(f"{_listed(all_printable(one))}\n" for one in listed)
+
+
+def _listed(one: ListedRequest) -> str:
+    archived = ", archived" if one.archived else ""
+    if one.state is None or one.created_at is None:
+        return f"{one.request_id}  cannot be read{archived}: {one.trouble}"
+    ended = f", ended {_stamp(one.ended_at)}" if one.ended_at else ""
+    owner = f", owner {one.owner}" if one.owner else ""
+    return f"{one.request_id}  {one.state.value}, begun {_stamp(one.created_at)} by {one.actor}{ended}{owner}{archived}"
+
+
 def headline(view: BlueprintView) -> str:
     """How it stands, in one line without the blueprint's name."""
     if view.state is None:
@@ -75,8 +92,18 @@ def headline(view: BlueprintView) -> str:
     if view.since is not None:
         word += f" for {in_words(view.now - view.since)}"
     if view.state is RequestState.READY and not view.ready_now:
-        word += f", but {len(view.failing_probes)} of its {len(view.probes)} probes failed when last asked"
+        word += f", but {_but(view)}"
     return f"{word}{', overdue' if view.overdue else ''}{', at work' if view.live else ''}"
+
+
+def _but(view: BlueprintView) -> str:
+    """Why a request that became Ready is not now."""
+    told: list[str] = []
+    if many := len(view.failing_probes):
+        told.append(f"{many} probe{'s' if many > 1 else ''} failed when last asked")
+    if names := view.changed_steps:
+        told.append(f"{_few(names)} {'is not as it was' if len(names) == 1 else 'are not as they were'}")
+    return " and ".join(told) or "not every probe was asked"
 
 
 def counted(steps: Sequence[StepView]) -> str:
@@ -112,6 +139,25 @@ def waits(step: StepView, statuses: Mapping[str, StepStatus]) -> str:
     return f"{told}, held up by {_few(culprits)}" if culprits else told
 
 
+def plan_text(plan: PlanOutline) -> str:
+    """What the engine would do in a stack: how much, and the objects that go by their addresses."""
+    if plan.untold:
+        return f"plan: {plan.untold}"
+    text = f"plan: {plan.add} to add, {plan.change} to change, {plan.destroy} to destroy"
+    deleted, replaced = plan.deleted[:_NAMED], plan.replaced[: max(0, _NAMED - len(plan.deleted))]
+    words = (("deletes", deleted), ("replaces", replaced))
+    told = [f"{word} {', '.join(addresses)}" for word, addresses in words if addresses]
+    more = len(plan.deleted) + len(plan.replaced) - len(deleted) - len(replaced)
+    text += f": {'; '.join(told)}{f' and {more} more' if more else ''}" if told else ""
+    now = f" (by the outputs that {', '.join(plan.by_outputs_of)} gives now, before it is applied)"
+    return f"{text}{now if plan.by_outputs_of else ''}"
+
+
+def failed_before(step: StepView) -> str:
+    """Why the work of a step failed, where its record has said something else since."""
+    return f"it had failed: {step.failure}" if step.failure and step.failure not in step.why else ""
+
+
 def object_text(found: ObjectView) -> str:
     """An object: what it is, what was wanted, what exists since when, who pays, and what is decided about it."""
     wanted = ", ".join(f"{name} {value}" for name, value in found.desired.items())
@@ -143,13 +189,19 @@ def _step_lines(step: StepView, level: int, behind: str, now: datetime, paint: P
     kind = step.kind.value if step.kind else "not in the blueprint any more"
     yield ", ".join([f"  {status}  {indent}{deeper}{paint(step.id, 'bold')} ({kind})", *_facts(step, behind, now)])
     loud = step.status in (StepStatus.ERROR, StepStatus.RETAINED) or step.interrupted or step.asks
-    if many and not loud:
+    takes = step.plan is not None and step.plan.destroy
+    if many and not (loud or takes):
         return
+    undone = failed_before(step) and step.status in (StepStatus.DESTROYED, StepStatus.ABSENT)
     below = f"  {' ' * _WIDTH}  {indent}  "
-    if loud and step.why:
+    if (loud or undone) and step.why:
         yield f"{below}{paint(step.why, *(('red',) if step.status is StepStatus.ERROR else ()))}"
+    if earlier := failed_before(step):
+        yield f"{below}{earlier}"
     if step.decision and step.reason not in (step.why, f"waits for {', '.join(step.blocked_by)}"):
         yield f"{below}{step.decision.value}: {step.reason}"
+    if step.plan is not None:
+        yield f"{below}{plan_text(step.plan)}"
     if step.asks:
         yield f"{below}{paint('you', 'bold')}: {step.asks}"
     for found in step.objects[:_FEW]:

@@ -12,14 +12,14 @@ from tfguard.model.blueprint_view import BlueprintView, StepView
 from tfguard.model.durations import in_words
 from tfguard.model.operation import StepStatus
 from tfguard.model.printable import printable
-from tfguard.report.blueprint import counted, headline, object_text, waits
+from tfguard.report.blueprint import counted, failed_before, headline, object_text, waits
 
 _MARGIN = 24
 _LINE = 18
 _CHAR = 7.3
 """A character of the fixed font, at most, at 12 units."""
 
-_BOX_HEIGHT = 66
+_BOX_HEIGHT = 83
 _NARROWEST, _INSET = 32, 14
 _GAP_X, _GAP_Y, _GAP_BAND = 64, 18, 48
 _ROWS, _COLUMNS = 12, 6
@@ -233,7 +233,9 @@ def _step(step: StepView, box: Box, view: BlueprintView, behind: str) -> Iterato
     word = f"{step.status.value}{'?' if step.interrupted else ''}"
     kind = step.kind.value if step.kind else "not in the file"
     yield _text(box.x + _INSET, box.y + 38, f"{word} ({kind}){age}", room, colour=stroke, bold=True)
-    yield _text(box.x + _INSET, box.y + 55, _remark(step, behind), room)
+    remark = _remark(step, behind)
+    yield _text(box.x + _INSET, box.y + 55, remark, room)
+    yield _text(box.x + _INSET, box.y + 72, _reason(step, remark), room)
     yield "</g>"
 
 
@@ -249,9 +251,17 @@ def _remark(step: StepView, behind: str) -> str:
     return f"{len(step.objects)} objects" if step.objects else ""
 
 
+def _reason(step: StepView, remark: str) -> str:
+    """Why a step stands as it does: what is done next about it, else what its record says of a failure."""
+    if step.decision and step.reason != remark and not step.blocked_by:
+        return f"{step.decision.value}: {step.reason}"
+    failed = step.why if step.status in (StepStatus.ERROR, StepStatus.RETAINED) and step.why != remark else ""
+    return failed or failed_before(step)
+
+
 def _tooltip(step: StepView, behind: str) -> str:
     lines = [f"{step.id}: {step.status.value}", behind, step.why if step.why != behind else ""]
-    lines += [f"{step.decision.value}: {step.reason}" if step.decision else "", step.asks]
+    lines += [failed_before(step), f"{step.decision.value}: {step.reason}" if step.decision else "", step.asks]
     lines += [f"needs {', '.join(step.needs)}" if step.needs else ""]
     lines += [f"owned by {step.owned_by}" if step.owned_by else ""]
     lines += [object_text(found) for found in step.objects]

@@ -43,6 +43,7 @@ _HELP: Mapping[str, str] = {
     "tfguard_blueprint_retained_overdue": "Steps that are kept beyond their date.",
     "tfguard_blueprint_overdue_age_seconds": "Since the window of the partial failure, or the first date, passed.",
     "tfguard_blueprint_ready_probes_failing": "Probes of a Ready request whose last look failed.",
+    "tfguard_blueprint_ready_not_now": "1 when a request is Ready, and its last look says otherwise.",
     "tfguard_blueprint_steps": "Steps of the request, by status.",
 }
 # The others were decided about (`retained`), or left out by a rule.
@@ -100,6 +101,7 @@ def _of_blueprint(one: BlueprintCounts) -> list[Sample]:
         "retained_overdue": one.retained_overdue,
         "overdue_age_seconds": one.overdue_age,
         "ready_probes_failing": one.ready_probes_failing,
+        "ready_not_now": one.ready_not_now,
     }
     return [
         *(

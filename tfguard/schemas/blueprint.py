@@ -1,12 +1,13 @@
-"""`tfguard.blueprint/v1`: a request as `blueprint status --format json` shows it. What is not known is null."""
+"""`tfguard.blueprint/v1`: a request as `blueprint status --format json` shows it, and `tfguard.blueprint-requests/v1`:
+all of them. What is not known is null."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from tfguard.model.blueprint_request import RequestState, StateChange
-from tfguard.model.blueprint_view import BlueprintView, ProbeView, StepView
+from tfguard.model.blueprint_view import BlueprintView, ListedRequest, ProbeView, StepView
 from tfguard.schemas.codec import dump, format_time
 from tfguard.schemas.document import with_schema
 from tfguard.schemas.json_schema import Shape
@@ -45,6 +46,14 @@ SHAPE: Shape = {
     ],
     "next_actions": [str],
 }
+
+LIST_SCHEMA = "tfguard.blueprint-requests/v1"
+LIST_SHAPE: Shape = {"requests": [ListedRequest]}
+
+
+def requests_document(listed: Sequence[ListedRequest]) -> Mapping[str, object]:
+    """The document with the requests of a blueprint, in this order."""
+    return with_schema(LIST_SCHEMA, {"requests": [dump(one, keep_none=True) for one in listed]})
 
 
 def blueprint_document(view: BlueprintView) -> Mapping[str, object]:

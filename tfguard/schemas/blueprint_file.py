@@ -8,12 +8,7 @@ from tfguard.errors import ConfigError
 from tfguard.model.blueprint import Blueprint
 from tfguard.schemas.authored import Authored, parse_authored, read_text
 
-ADVICE = 'correct this line; README, "Blueprints" lists every key'
-
-
-def load_blueprint(path: Path) -> Authored[Blueprint]:
-    """The blueprint in the file `path`, with the line of each of its parts; raises `ConfigError`."""
-    return parse_blueprint(read_blueprint(path), str(path))
+ADVICE = "correct this line; docs/schemas/blueprint-file.v1.schema.json lists every key"
 
 
 def read_blueprint(path: Path) -> str:

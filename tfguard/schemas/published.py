@@ -30,6 +30,11 @@ _PRINTED: tuple[tuple[str, Shape, str], ...] = (
         "`blueprint plan|apply|resume|status|cancel|destroy --format json`: a blueprint's request, its steps, what "
         "they made, and what can be done next.",
     ),
+    (
+        blueprint.LIST_SCHEMA,
+        blueprint.LIST_SHAPE,
+        "`blueprint list --format json`: the requests of a blueprint, newest first.",
+    ),
     (metrics.SCHEMA, metrics.SHAPE, "`metrics --format json`: counters."),
     (catalog.SCHEMA, catalog.SHAPE, "`catalog list|show --format json`: resource types, and what is known of them."),
     (history.HISTORY, history.HISTORY_SHAPE, "`history --format json`: operations, newest first."),

@@ -41,7 +41,7 @@ steps:
   network:  {stack: network}
   database: {stack: database, needs: [network], stateful: true, on_failure: retain, retain_for: 7d}
   migrate:  {run: [migrate], needs: [database], owned_by: database, idempotent: true}
-  binding:  {stack: binding, needs: [migrate], compensate: {run: [unbind]}}
+  binding:  {stack: binding, needs: [migrate], compensate: {run: [unbind], idempotent: true}}
   probe:    {probe: {tcp: "x:1", within: 5s}, needs: [binding]}
 ready:
   probes: [{name: sql, sql: "postgresql://x", within: 5s}]
@@ -118,6 +118,7 @@ class StandInStack:
     last: str = ""
     others: list[BlueprintObject] = field(default_factory=list)
     alive: int = 0
+    good: bool = False
 
     def look(self) -> StackLook:
         operation = f"op-{self.operations}" if self.operations else None
@@ -134,6 +135,7 @@ class StandInStack:
             adoptable=("o-1",) if stray else (),
             objects=((known,) if self.in_state or stray else ()) + tuple(self.others),
             managed=int(self.in_state) + len(managed),
+            good=self.good,
         )
 
 
@@ -160,7 +162,8 @@ class StandIn:
         return self.stacks.setdefault(place.directory.name, StandInStack())
 
     def facts(self, place: StackPlace) -> StackFacts:
-        return StackFacts(str(place.directory), None)
+        workspace = place.workspace or place.environment.get("TF_WORKSPACE") or "default"
+        return StackFacts(f"{place.directory} {workspace}", None)
 
     def initialise(self, place: StackPlace, step: str) -> CallEnd:  # noqa: ARG002 (the port's)
         planned = self.inits.get(step, [])
@@ -182,10 +185,10 @@ class StandIn:
     def apply(self, call: StackCall, step: str) -> CallEnd:
         def work(fault: str) -> int:
             stack = self.of(call.place)
-            stack.operations, stack.last = stack.operations + 1, "apply"
+            stack.operations, stack.last, stack.good = stack.operations + 1, "apply", not fault
             if fault == "refused":
                 return 1
-            if not stack.in_state:
+            if not stack.in_state or not stack.exists:
                 stack.exists += 1
             if fault == "lost":
                 stack.lost = True
@@ -198,7 +201,7 @@ class StandIn:
     def destroy(self, call: StackCall, step: str) -> CallEnd:
         def work(fault: str) -> int:
             stack = self.of(call.place)
-            stack.operations, stack.last = stack.operations + 1, "destroy"
+            stack.operations, stack.last, stack.good = stack.operations + 1, "destroy", not fault
             if fault:
                 return 1
             stack.exists, stack.in_state = 0, False

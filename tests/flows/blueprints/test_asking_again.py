@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from request_stand_ins import Desk
 
+from tfguard.blueprint_ports import Verified
 from tfguard.errors import InputError
 from tfguard.flows.blueprints.asking import ask_probes
+from tfguard.flows.blueprints.checking import check_again
 from tfguard.flows.blueprints.context import values_of
 from tfguard.flows.blueprints.requests import Journal
 from tfguard.model.blueprint_request import RequestState
@@ -42,6 +44,12 @@ def ask(desk: Desk) -> Sequence[str]:
     return ask_probes(context, Journal(context.requests, request), values_of(context, request), bool, once=True)
 
 
+def check(desk: Desk) -> Sequence[str]:
+    """What is not as it was, by name."""
+    context = desk.context
+    return check_again(context, Journal(context.requests, desk.request), bool)
+
+
 def view(desk: Desk) -> BlueprintView:
     """How it stands."""
     digest = desk.context.requests.digest(desk.text)
@@ -59,6 +67,34 @@ def test_a_step_that_is_a_probe_is_asked_too_and_counted(desk: Desk) -> None:
     assert "service failed when last asked" in seen.notes[0]
     desk.world.services["service"] = True
     assert (ask(desk), view(desk).ready_now, view(desk).notes) == ([], True, ())
+
+
+@pytest.mark.parametrize("how", ["vanished", "state lost"])
+def test_a_ready_whose_objects_are_gone_is_not_ready_until_they_are_there_again(desk: Desk, how: str) -> None:
+    desk.provide()
+    assert check(desk) == []
+    stack = desk.world.stacks["a"]
+    stack.exists, stack.in_state = (0, True) if how == "vanished" else (1, False)
+    assert check(desk) == ["a"]
+    seen = view(desk)
+    assert (seen.state, seen.ready_now, seen.changed_steps) == (RequestState.READY, False, ("a",))
+    assert blueprint_counts(seen).ready_not_now
+    stack.exists, stack.in_state = 1, True
+    assert check(desk) == []
+    assert view(desk).ready_now
+
+
+def test_what_cannot_be_looked_at_here_is_told_and_not_written(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.provide()
+    monkeypatch.setattr(desk.world, "verify", lambda _: Verified(failure="no credentials"))
+    assert check(desk) == ["a"]
+    assert view(desk).ready_now
+
+
+def test_what_only_the_stack_s_files_have_until_now_did_not_vanish(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.provide()
+    monkeypatch.setattr(desk.world, "verify", lambda _: Verified(missing=("x.new",)))
+    assert check(desk) == []
 
 
 def test_a_step_that_was_never_asked_is_not_asked_ahead_of_its_turn(desk: Desk) -> None:

@@ -25,7 +25,7 @@ from tfguard.errors import (
     UsageError,
 )
 from tfguard.flows.blueprints.context import BlueprintContext
-from tfguard.flows.blueprints.preflight import preflight, refuse_failures, skipped_checks
+from tfguard.flows.blueprints.preflight import Preflight, preflight, refuse_failures, skipped_checks
 from tfguard.flows.blueprints.preflight_clouds import PreflightPorts
 from tfguard.flows.blueprints.requests import Requests
 from tfguard.flows.context import StackContext
@@ -34,6 +34,7 @@ from tfguard.flows.records import Records
 from tfguard.inventory.aws import AwsInventory
 from tfguard.inventory.aws_quotas import AwsQuotas
 from tfguard.model.blueprint_request import Request, RequestEvent, RequestIntent, fold
+from tfguard.model.blueprint_view import PlanOutline
 from tfguard.model.config import Config
 from tfguard.model.credentials import Expiry
 from tfguard.model.engine import EngineInfo
@@ -570,3 +571,42 @@ def test_what_builds_on_a_step_that_is_done_anew_is_planned_too(scene: Scene) ->
         scene.stacks.looks[name] = StackLook(operation_id="01O", managed=1)
     scene.look()
     assert sorted(scene.stacks.planned) == ["network", "service"]
+
+
+def test_what_the_engine_would_do_is_counted_as_it_counts(scene: Scene) -> None:
+    actions = (Action.CREATE, Action.UPDATE, Action.DELETE, Action.REPLACE, Action.NOOP, Action.FORGET)
+    changes = [replace(create("aws_vpc", action), address=f"aws_vpc.{action.name.lower()}") for action in actions]
+    scene.stacks.plans["network"] = plan(*changes)
+    look = Preflight(scene.context, scene.request, {}, scene.ports)
+    look.plan_alone()
+    assert look.outlines() == {
+        "network": PlanOutline(2, 1, 2, ("aws_vpc.delete",), ("aws_vpc.replace",)),
+        "service": PlanOutline(untold="cannot be planned before network gives its outputs"),
+    }
+    assert scene.cloud.asked == [], "what else a preflight checks is not asked"
+
+
+def test_what_could_not_be_planned_says_why(scene: Scene) -> None:
+    look = Preflight(scene.context, scene.request, {"stacks": "in a hurry"}, scene.ports)
+    look.run()
+    assert look.outlines()["network"] == PlanOutline(untold="not planned: the check `stacks` is skipped")
+    scene.troubles["network"] = NoEngineError("no engine", "install one")
+    look = Preflight(scene.context, scene.request, {}, scene.ports)
+    look.plan_alone()
+    assert look.outlines()["network"] == PlanOutline(untold="cannot be planned: it could not be opened")
+
+
+def test_a_plan_by_outputs_that_are_about_to_change_says_so(scene: Scene) -> None:
+    scene.events = (
+        done("network"),
+        RequestEvent(NOW, "me", "failed", step="network", status=StepStatus.OK, work="old"),
+    )
+    scene.stacks.looks["network"] = StackLook(operation_id="01O", managed=1)
+    scene.stacks.plans["service"] = plan(create("aws_iam_role"))
+    look = Preflight(scene.context, scene.request, {}, scene.ports)
+    look.plan_alone()
+    assert look.outlines()["service"] == PlanOutline(1, by_outputs_of=("network",))
+    scene.stacks.plans["network"] = plan()
+    look = Preflight(scene.context, scene.request, {}, scene.ports)
+    look.plan_alone()
+    assert look.outlines()["service"] == PlanOutline(1), "an apply that does nothing changes no output"

@@ -4,13 +4,14 @@ says how it stands."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from request_stand_ins import FIVE, HEAD, Crash, Desk
+from request_stand_ins import FIVE, HEAD, Crash, Desk, StandInStack
 
-from tfguard.blueprint_ports import StackLook, Verified
+from tfguard.blueprint_ports import StackCall, StackLook, Verified
 from tfguard.errors import InputError, InterruptedRunError, UsageError
 from tfguard.flows.blueprints.cancel import CancelOptions, cancel
 from tfguard.flows.blueprints.context import Values
@@ -130,6 +131,15 @@ def test_a_signal_before_the_first_step_leaves_everything_as_it_is(
     assert (found.state if found else None) is before
 
 
+def test_the_first_signal_says_what_a_second_does(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, CHECKED)
+    desk.world.faults["a"] = ["1"]
+    stopping_at(desk, "is-done")
+    desk.provide()
+    (told,) = [line for line in desk.console.lines if "no new step is begun" in line]
+    assert "a second Ctrl-C is passed on to what runs" in told
+
+
 # Whose wish it was
 
 
@@ -242,7 +252,7 @@ def test_a_resume_that_is_cancelled_while_it_waits_settles_when_that_has_ended(t
     request = desk.provide()
     assert request.state is S.SETTLED
     assert not desk.world.stacks["a"].alive
-    assert request.step("a").status.value == "error"
+    assert request.step("a").status.value == "ok", "its operation ended well, whoever waited for that"
 
 
 def test_a_command_that_was_cut_short_does_not_run_for_ever(tmp_path: Path) -> None:
@@ -252,6 +262,47 @@ def test_a_command_that_was_cut_short_does_not_run_for_ever(tmp_path: Path) -> N
     request = cancel(desk.context, CancelOptions("over"))
     assert (request.state, request.step("a").status.value) == (S.SETTLED, "error")
     assert not desk.world.running["a"]
+
+
+@pytest.mark.parametrize(("answer", "status"), [("", "ok"), ("1", "error"), ("7", "error")])
+def test_a_check_tells_whether_a_command_that_was_cut_short_has_done_its_work(
+    tmp_path: Path, answer: str, status: str
+) -> None:
+    desk = Desk(tmp_path, CHECKED)
+    desk.world.faults["a"] = ["1"]  # not done yet
+    desk.world.crash_at = (2, True)
+    with pytest.raises(Crash):
+        desk.provide()
+    desk.world.crash_at = None
+    desk.world.faults["a"] = [answer]
+    desk.world.calls.clear()
+    assert cancel(desk.context, CancelOptions("over")).step("a").status.value == status
+    assert desk.world.calls == [("is-done", "a")]
+
+
+@pytest.mark.parametrize("fault", ["", "refused"])
+def test_only_an_operation_that_was_begun_and_ended_well_makes_a_step_ok_that_was_cut_short(
+    tmp_path: Path, fault: str
+) -> None:
+    desk = Desk(tmp_path, ONE)
+    # Somebody has applied the stack before; the kill comes before this request's own apply, or that fails.
+    desk.world.stacks["a"] = StandInStack(exists=1, in_state=True, operations=1, last="apply", good=True)
+    desk.world.faults["a"] = [fault]
+    desk.world.crash_at = (1, bool(fault))
+    with pytest.raises(Crash):
+        desk.provide()
+    desk.world.crash_at = None
+    assert cancel(desk.context, CancelOptions("over")).step("a").status.value == "error"
+
+
+def test_a_destroy_that_was_cut_short_and_ended_well_is_known_as_such(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, TWO)
+    desk.provide()
+    desk.world.crash_at = (3, True)
+    with pytest.raises(Crash):
+        desk.destroy()
+    desk.world.crash_at = None
+    assert cancel(desk.context, CancelOptions("over")).step("b").status.value == "destroyed"
 
 
 def test_a_stack_whose_place_is_not_known_any_more_stops_no_cancel(
@@ -328,15 +379,37 @@ def test_data_that_vanished_is_not_made_anew_without_a_word(tmp_path: Path) -> N
     assert desk.world.calls == [("apply", "a")]
 
 
-def test_what_vanished_and_held_no_data_is_made_anew(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, ONE)
+def test_one_apply_makes_anew_what_vanished_and_held_no_data(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, HEAD + "steps:\n  a: {stack: a}\n  p: {probe: {tcp: 'x:1', within: 5s}, needs: [a]}\n")
     desk.provide()
     desk.world.stacks["a"].exists = 0
-    desk.provide()
-    assert "does not have x.y" in decisions(desk.context, desk.request)["a"].reason
     desk.world.calls.clear()
-    desk.provide()
+    # What is asked behind it answers only where it is there.
+    ask = desk.world.ask
+    desk.world.ask = lambda probe: replace(ask(probe), ok=bool(desk.world.stacks["a"].exists))  # type: ignore[method-assign]
+    assert desk.provide().state is S.READY
     assert desk.world.calls == [("apply", "a")]
+    assert any("does not have x.y: it is made anew" in line for line in desk.console.lines)
+
+
+def test_what_was_seen_is_looked_up_once_where_nothing_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, seen = Desk(tmp_path, TWO), list[str]()
+    desk.provide()
+    verify = desk.world.verify
+
+    def counted(call: StackCall) -> Verified:
+        seen.append(call.place.directory.name)
+        return verify(call)
+
+    monkeypatch.setattr(desk.world, "verify", counted)
+    desk.provide()
+    assert seen == ["a", "b"]
+    seen.clear()
+    desk.world.stacks["b"].exists = 0
+    assert desk.provide().state is S.READY
+    assert seen == ["a", "b", "a", "b"], "behind a call each is looked up again"
 
 
 def test_a_folder_that_a_kill_left_is_no_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,10 @@ from request_stand_ins import FIVE, HEAD, Crash, Desk, StandInStack
 
 from tfguard.blueprint_ports import StackCall
 from tfguard.errors import InterruptedRunError
+from tfguard.flows.blueprints.deciding import decisions
 from tfguard.flows.blueprints.requests import Requests
 from tfguard.flows.blueprints.take_away import TakeAwayOptions, take_away
+from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import UNSEEN, BlueprintObject, RequestState
 
 S = RequestState
@@ -122,6 +124,24 @@ def test_the_compensation_of_a_child_is_run_when_the_request_fails(tmp_path: Pat
     assert desk.statuses()["m"] == "destroyed"
 
 
+def test_what_stays_says_why_by_itself_and_what_it_hangs_on(tmp_path: Path) -> None:
+    desk = Desk(
+        tmp_path,
+        HEAD + "steps:\n  net: {stack: net}\n  data: {stack: data, needs: [net], stateful: true}\n"
+        "  migrate: {run: [m], needs: [data], check: [is]}\n  app: {stack: app, needs: [migrate]}\n",
+    )
+    desk.world.faults["migrate"] = ["1"]
+    desk.provide()
+    desk.world.faults["app"] = ["refused"]
+    desk.destroy()
+    told = [line for line in desk.console.lines if ": stays:" in line]
+    assert told == [
+        "net: stays: data is not gone, since app stays",
+        "data: stays: it holds data; --stateful takes it away, too; migrate is not gone, since app stays",
+        "migrate: stays: app is not gone",
+    ]
+
+
 def test_a_second_destroy_does_not_rewrite_what_the_first_has_found(tmp_path: Path) -> None:
     text = HEAD + "steps:\n  z: {stack: z}\n  a: {run: [a], needs: [z], compensate: {run: [undo]}}\n"
     desk = Desk(tmp_path, text)
@@ -211,6 +231,92 @@ def test_a_compensation_that_may_have_ended_is_asked_before_it_is_repeated(tmp_p
     assert limits == [180]
 
 
+UNDOUBTED = "check: [undone], ", "idempotent: true, "
+
+
+def undoing(tmp_path: Path, said: str, step: str = "run: [w]", *, killed: bool = True) -> Desk:
+    """A request of which a compensation was begun that has worked; nobody has seen its end, or it ended with 3."""
+    desk = Desk(tmp_path, HEAD + f"steps:\n  a: {{{step}, compensate: {{{said}run: [undo]}}}}\n")
+    desk.world.faults["a"] = ["refused", "3"]
+    if killed:
+        desk.world.crash_at = (2, True)
+        with pytest.raises(Crash):
+            desk.provide()
+        desk.world.crash_at = None
+    else:
+        desk.provide()
+    desk.world.faults.clear()
+    desk.world.calls.clear()
+    return desk
+
+
+@pytest.mark.parametrize("step", ["run: [w]", "stack: a"])
+def test_a_compensation_whose_end_is_not_known_is_not_repeated_without_a_word(tmp_path: Path, step: str) -> None:
+    desk = undoing(tmp_path, "", step)
+    decided = decisions(desk.context, desk.request)["a"]
+    assert "--again a" in decided.asks
+    for _ in range(2):
+        assert desk.provide().state is not S.READY
+        assert desk.world.calls == []
+        assert desk.request.step("a").undoing, "and it is not made anew meanwhile"
+        assert "how it ended is not known" in desk.request.step("a").why
+        assert sum("--done a" in line for line in desk.console.lines) == 1, "told once"
+        desk.console.lines.clear()
+
+
+@pytest.mark.parametrize("said", UNDOUBTED)
+def test_a_compensation_that_can_be_repeated_or_asked_needs_no_word(tmp_path: Path, said: str) -> None:
+    desk = undoing(tmp_path, said)
+    assert desk.provide().state is S.READY
+    assert desk.world.calls[0][0] == ("undone" if "check" in said else "undo")
+
+
+def test_a_compensation_that_failed_by_its_own_word_is_finished(tmp_path: Path) -> None:
+    desk = undoing(tmp_path, "", killed=False)
+    assert desk.provide().state is S.READY
+    assert [call[0] for call in desk.world.calls] == ["undo", "w"]
+
+
+@pytest.mark.parametrize(("done", "calls"), [(True, ["w"]), (False, ["undo", "w"])])
+def test_a_person_s_word_about_a_compensation_is_not_one_about_the_step(
+    tmp_path: Path, done: bool, calls: list[str]
+) -> None:
+    desk = undoing(tmp_path, "")
+    assert desk.provide({"a": Told(done, "looked")}).state is S.READY
+    assert [call[0] for call in desk.world.calls] == calls
+
+
+@pytest.mark.parametrize(
+    ("word", "calls"), [({"gone": {"a": "looked"}}, []), ({"again": {"a": "it can"}}, ["undo"]), ({}, [])]
+)
+def test_a_destroy_repeats_a_compensation_in_doubt_on_a_word_alone(
+    tmp_path: Path, word: dict[str, dict[str, str]], calls: list[str]
+) -> None:
+    desk = undoing(tmp_path, "")
+    request = take_away(desk.context, TakeAwayOptions("over", **word), lambda _: None)  # type: ignore[arg-type]
+    assert [call[0] for call in desk.world.calls] == calls
+    assert request is not None and (request.state is S.CLEANED) == bool(word)
+
+
+def test_why_a_command_failed_is_known_also_when_a_resume_has_only_asked(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, HEAD + "steps:\n  a: {run: [w]}\n")
+    desk.world.faults["a"] = ["3"]
+    for _ in range(2):
+        desk.provide()
+        assert "ended with 3" in desk.request.step("a").failure
+    assert desk.world.calls == [("w", "a")]
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_why_a_step_failed_is_known_also_when_it_was_undone(tmp_path: Path, killed: bool) -> None:
+    desk = undoing(tmp_path, "idempotent: true, ", killed=killed)
+    assert "ended with 1" in desk.request.step("a").failure
+    desk.destroy()
+    record = desk.request.step("a")
+    assert (record.status.value, record.attempts) == ("destroyed", 1)
+    assert "ended with 1" in record.failure
+
+
 def test_a_destroy_that_was_interrupted_before_it_began_changes_nothing(tmp_path: Path) -> None:
     desk = Desk(tmp_path, TWO)
     desk.provide()
@@ -274,7 +380,7 @@ def test_a_stack_whose_state_is_lost_is_gone_on_a_person_s_word_alone(tmp_path: 
     desk.world.stacks["a"] = StandInStack(operations=1, last="apply")
     request = desk.destroy(gone={"b": "a word about another step"})
     assert request is not None and request.state is S.SETTLED
-    assert "--gone STEP" in request.step("a").why
+    assert "--gone a" in request.step("a").why
     request = desk.destroy(gone={"a": "removed by hand, the bill says so"})
     assert request is not None and request.state is S.CLEANED
     assert "by a person's word: removed by hand" in request.step("a").why

@@ -27,14 +27,18 @@ from tfguard.flows.credentials import longest_run
 from tfguard.model.blueprint import BlueprintStep
 from tfguard.model.blueprint_decision import DecisionKind
 from tfguard.model.blueprint_request import BlueprintObject, Request, StepRecord
+from tfguard.model.blueprint_view import PlanOutline
 from tfguard.model.durations import in_words
-from tfguard.model.plan import Plan, PlannedChange, ProviderConfig
+from tfguard.model.plan import Action, Plan, PlannedChange, ProviderConfig
 from tfguard.model.preflight import CheckName, CheckResult, CheckStatus
 from tfguard.model.reference import references_in
-from tfguard.reconcile.blueprint_steps import holds_data
+from tfguard.reconcile.blueprint_objects import holds_data
 
 _OK, _FAILED, _UNKNOWN, _SKIPPED = CheckStatus.OK, CheckStatus.FAILED, CheckStatus.UNKNOWN, CheckStatus.SKIPPED
 _NAMED = 5
+_IN_PLACE = ("workspace", "environment")
+_IN_PLAN = (*_IN_PLACE, "vars")
+_TO_APPLY = (DecisionKind.RUN, DecisionKind.WAIT)
 # How long a request takes nobody knows the first time: the shortest session that AWS gives out.
 _WITHOUT_HISTORY = timedelta(minutes=15)
 _LEAST_MARGIN = timedelta(minutes=2)
@@ -49,12 +53,7 @@ def preflight(
     A stack that was never set up is (`init`), since it cannot be planned before; else nothing is written anywhere.
     Raises `UsageError` for a name in `skipped` that no check has, and for one without a reason.
     """
-    left_out = _known(skipped)
-    looks = _Preflight(context, request, around, planning=CheckName.STACKS not in left_out).checks()
-    results: list[CheckResult] = []
-    for name, look in looks.items():
-        results += [CheckResult(name, _SKIPPED, left_out[name])] if name in left_out else look()
-    return results
+    return Preflight(context, request, skipped, around).run()
 
 
 def refuse_failures(context: BlueprintContext, results: Sequence[CheckResult]) -> None:
@@ -93,29 +92,78 @@ def _known(skipped: Mapping[str, str]) -> Mapping[CheckName, str]:
     return {known[name]: reason for name, reason in skipped.items()}
 
 
-class _Preflight:
-    """The checks of one request; each keeps what the later ones need."""
+class Preflight:
+    """The checks of one request; each keeps what the later ones need. The arguments are those of `preflight`, which
+    tells what is raised."""
 
-    def __init__(self, context: BlueprintContext, request: Request, around: PreflightPorts, *, planning: bool) -> None:
+    def __init__(
+        self, context: BlueprintContext, request: Request, skipped: Mapping[str, str], around: PreflightPorts
+    ) -> None:
         self._context = context
         self._request = request
         self._around = around
-        self._planning = planning
+        self._left_out = _known(skipped)
         self._values = values_of(context, request)
         self._stacks: dict[str, StackContext] = {}
         self._troubles: dict[str, TfguardError] = {}
         self._plans: dict[str, Plan] = {}
         self._unplanned: dict[str, str] = {}
+        self._behind: dict[str, Sequence[str]] = {}
         self._made: CloudChecks | None = None
         # What is done and still true is not touched.
         decided = decisions(context, request)
         self._names = [n for n in stack_steps(context.blueprint) if decided[n].kind is not DecisionKind.SKIP]
+        self._to_apply = [n for n in self._names if decided[n].kind in _TO_APPLY]
 
-    def checks(self) -> Mapping[CheckName, Callable[[], Sequence[CheckResult]]]:
-        """Every check by its name, in the order in which they are to be made."""
+    def run(self) -> Sequence[CheckResult]:
+        """Make every check that is not left out; what was seen."""
+        self._open_all()
+        results: list[CheckResult] = []
+        for name, look in self._checks().items():
+            skipped = self._left_out.get(name)
+            results += look() if skipped is None else [CheckResult(name, _SKIPPED, skipped)]
+        return results
+
+    def plan_alone(self) -> None:
+        """Make the plans, and no check, for `outlines` to tell."""
+        self._open_all()
+        self._plan_all()
+
+    def outlines(self) -> Mapping[str, PlanOutline]:
+        """What the engine would do in each stack that is to be applied, once `run` or `plan_alone` has asked it."""
+        # What takes an output of these is planned by a value that may change before its turn.
+        moving: set[str] = set()
+        for name in stack_steps(self._context.blueprint):
+            plan = self._plans.get(name)
+            still = plan is not None and plan.asks_nothing(refresh_only=False)
+            if name in self._to_apply and not (still and moving.isdisjoint(self._taken(name, _IN_PLAN))):
+                moving.add(name)
+        return {name: self._outline(name, moving) for name in self._to_apply}
+
+    def _outline(self, name: str, moving: Collection[str]) -> PlanOutline:
+        if (plan := self._plans.get(name)) is not None:
+            changes = plan.changing
+            return PlanOutline(
+                add=sum(change.action.creates for change in changes),
+                change=sum(change.action is Action.UPDATE for change in changes),
+                destroy=sum(change.action.deletes for change in changes),
+                deleted=tuple(change.address for change in changes if change.action is Action.DELETE),
+                replaced=tuple(change.address for change in changes if change.action is Action.REPLACE),
+                by_outputs_of=tuple(other for other in self._taken(name, _IN_PLAN) if other in moving),
+            )
+        if (behind := self._behind.get(name)) is not None:
+            return PlanOutline(untold=f"cannot be planned before {_some(behind)} gives its outputs")
+        if CheckName.STACKS in self._left_out:
+            return PlanOutline(untold="not planned: the check `stacks` is skipped")
+        return PlanOutline(untold=f"cannot be planned: {self._unplanned.get(name, 'it could not be opened')}")
+
+    def _open_all(self) -> None:
         for name in self._names:
-            if not self._waits_for(name, ("workspace", "environment")):
+            if not self._waits_for(name, _IN_PLACE):
                 self._open(name)
+
+    def _checks(self) -> Mapping[CheckName, Callable[[], Sequence[CheckResult]]]:
+        """Every check by its name, in the order in which they are to be made."""
         return {
             CheckName.ENGINE: self._engine,
             CheckName.STACKS: self._plan_all,
@@ -135,9 +183,13 @@ class _Preflight:
 
     def _waits_for(self, name: str, parts: Collection[str]) -> Sequence[str]:
         """The steps whose outputs these parts of a step take, and that are not done yet."""
+        return [other for other in self._taken(name, parts) if not self._request.step(other).done]
+
+    def _taken(self, name: str, parts: Collection[str]) -> Sequence[str]:
+        """The steps whose outputs these parts of a step take."""
         step = self._context.blueprint.steps[name]
         taken = {reference.step for part in parts for reference in references_in(getattr(step, part))}
-        return sorted(other for other in taken if other is not None and not self._request.step(other).done)
+        return sorted(other for other in taken if other is not None)
 
     def _engine(self) -> Sequence[CheckResult]:
         check = CheckName.ENGINE
@@ -167,7 +219,7 @@ class _Preflight:
         """The steps that have the state of another: by what is known now that the stacks are set up."""
         owners: dict[str, str] = {}
         for name in stack_steps(self._context.blueprint):
-            if self._waits_for(name, ("workspace", "environment")):
+            if self._waits_for(name, _IN_PLACE):
                 continue
             try:
                 location = self._context.stacks.facts(self._values.place(name)).location
@@ -183,7 +235,7 @@ class _Preflight:
         for name in self._names:
             step, record = self._context.blueprint.steps[name], self._request.step(name)
             plan = self._plans.get(name)
-            if plan is None and record.made and holds_data(step, record, ()):
+            if plan is None and record.made and holds_data(step, record.standing):
                 why = self._unplanned.get(name, "it is not planned")
                 found.append(CheckResult(check, _UNKNOWN, f"what becomes of the data of {name}: {why}"))
             for change in plan.changing if plan is not None else ():
@@ -198,7 +250,7 @@ class _Preflight:
         kind = self._around.catalog.get(change.type)
         seen = [found for found in record.standing if found.address == change.address]
         known = BlueprintObject(change.address, change.type, stateful=bool(kind and kind.stateful))
-        return holds_data(step, StepRecord(), (known, *seen))
+        return holds_data(step, (known, *seen))
 
     def _plan(self, name: str) -> CheckResult | None:
         """Plan a stack, or tell why not; None where another check tells it."""
@@ -206,7 +258,8 @@ class _Preflight:
         if isinstance(trouble, NoEngineError | RecordError):
             self._unplanned[name] = "it could not be opened"
             return None
-        if behind := self._waits_for(name, ("workspace", "environment", "vars")):
+        if behind := self._waits_for(name, _IN_PLAN):
+            self._behind[name] = behind
             return self._later(name, behind)
         if trouble is not None and not isinstance(trouble, NotInitialisedError):
             return self._unplannable(name, trouble.what, trouble.advice)
@@ -315,7 +368,7 @@ class _Preflight:
             if name in self._plans and name in self._stacks
         ]
         untold = {name: self._unplanned.get(name, "it could not be opened") for name in self._names}
-        if not self._planning:
+        if CheckName.STACKS in self._left_out:
             untold = dict.fromkeys(self._names, "the check `stacks` is skipped")
         for plan in plans:
             del untold[plan.name]

@@ -28,7 +28,8 @@ _OK, _FAILED, _UNKNOWN = CheckStatus.OK, CheckStatus.FAILED, CheckStatus.UNKNOWN
 # known) says nothing of permissions.
 _REFUSED = re.compile(
     r"\b(AccessDenied|Unauthorized|NotAuthorized|AuthorizationError|Forbidden|ExpiredToken|InvalidClientTokenId"
-    r"|UnrecognizedClient|SignatureDoesNotMatch|NoCredentials|PartialCredentials)\w* on "
+    r"|UnrecognizedClient|SignatureDoesNotMatch|NoCredentials|PartialCredentials|PermissionDenied|PERMISSION_DENIED"
+    r"|Unauthenticated|UNAUTHENTICATED)\w* on "
 )
 
 
@@ -66,7 +67,7 @@ class _Demand:
 
     quota: Quota
     provider: ProviderConfig
-    region: str | None
+    place: str | None
     planned: int = 0
 
 
@@ -89,7 +90,7 @@ class CloudChecks:
             kinds = [key[0] for key in listings_for(planned.step, self.around.catalog)]
             listed = [kind for kind in kinds if self.around.inventory.covers(kind)]
             for kind in listed:
-                wanted[self._key(kind, planned.provider, planned.step.region)] = planned.provider
+                wanted[self._key(kind, planned.provider, planned.step.own_place)] = planned.provider
             if not listed and not self.around.catalog.state_only(planned.step.provider):
                 unlisted[planned.step.type] = None
         listings = self._list(wanted)
@@ -115,14 +116,14 @@ class CloudChecks:
             if not planned.change.action.creates or self.around.catalog.state_only(planned.step.provider):
                 continue
             kind = self.around.catalog.get(planned.step.type)
-            if kind is None or not kind.quotas or planned.step.region == WITHHELD_PLACE:
+            if kind is None or not kind.quotas or planned.step.own_place == WITHHELD_PLACE:
                 unlimited[planned.step.type] = None
             elif _adds_one(planned.change):
-                key = self._key(kind.type, planned.provider, planned.step.region)
+                key = self._key(kind.type, planned.provider, planned.step.own_place)
                 for quota in kind.quotas:
                     if _counts(quota, planned.change.desired):
                         place = (quota.key, key[1])
-                        demand = demands.setdefault(place, _Demand(quota, planned.provider, planned.step.region))
+                        demand = demands.setdefault(place, _Demand(quota, planned.provider, planned.step.own_place))
                         demand.planned += 1
         found = [self._fits(demand) for demand in demands.values()]
         if unlimited:
@@ -132,7 +133,7 @@ class CloudChecks:
 
     def _fits(self, demand: _Demand) -> CheckResult:
         check, counted = CheckName.QUOTAS, self.around.catalog.counted_by(demand.quota)
-        keys = {entry.type: self._key(entry.type, demand.provider, demand.region) for entry, _ in counted}
+        keys = {entry.type: self._key(entry.type, demand.provider, demand.place) for entry, _ in counted}
         listings = self._list(dict.fromkeys(keys.values(), demand.provider))
         scope = next(iter(listings.values())).scope
         what = f"{', '.join(sorted(keys))} in {scope}"
@@ -160,14 +161,14 @@ class CloudChecks:
             for change, step in zip(one.plan.changing, planned_steps(one.plan, EMPTY_STATE), strict=True):
                 yield _Planned(change, step, provider_for(step, one.plan.providers, one.config))
 
-    def _key(self, kind: str, provider: ProviderConfig, region: str | None) -> ListingKey:
+    def _key(self, kind: str, provider: ProviderConfig, own_place: str | None) -> ListingKey:
         """The same for every stack that works in a place: what is planned there adds up, and is listed once."""
-        place = self.around.inventory.place(kind, provider, region)
+        place = self.around.inventory.place(kind, provider, own_place)
         where: object = (place.cloud, place.account, place.region) if place is not None and place.account else None
         if where is None:
-            where = (tuple(sorted(provider.settings.items())), region, place.region if place is not None else None)
+            where = (tuple(sorted(provider.settings.items())), own_place, place.region if place is not None else None)
         name = self._places.setdefault(where, f"{provider.key} #{len(self._places) + 1}")
-        return (kind, name, region or "")
+        return (kind, name, own_place or "")
 
     def _list(self, wanted: Mapping[ListingKey, ProviderConfig]) -> Mapping[ListingKey, Listing]:
         around, context = self.around, self.context

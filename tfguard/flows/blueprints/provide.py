@@ -14,14 +14,15 @@ from tfguard.flows.blueprints.asking import ask_probes
 from tfguard.flows.blueprints.context import BlueprintContext, Values, stack_steps, values_of
 from tfguard.flows.blueprints.graph import work_through
 from tfguard.flows.blueprints.keeping import retention
+from tfguard.flows.blueprints.kept import refuse_left_behind
 from tfguard.flows.blueprints.preflight import skipped_checks
 from tfguard.flows.blueprints.requests import Journal, absolute
 from tfguard.flows.blueprints.settling import settle
 from tfguard.flows.blueprints.steps import StepRunner
 from tfguard.flows.blueprints.stopping import Stopping
-from tfguard.model.blueprint import OnFailure, stands_behind
+from tfguard.model.blueprint import OnFailure, StepKind, stands_behind
 from tfguard.model.blueprint_decision import Told
-from tfguard.model.blueprint_request import Activity, Request, RequestEvent, RequestIntent, RequestState, fold
+from tfguard.model.blueprint_request import Request, RequestEvent, RequestIntent, RequestState, fold
 from tfguard.model.operation import StepStatus
 from tfguard.model.preflight import CheckResult
 from tfguard.reconcile.blueprint_steps import undone_by_compensation
@@ -60,9 +61,11 @@ def provide(
             raise OperationAliveError("another tfguard has begun or ended a request meanwhile", "run the command again")
         if standing is not None:
             _refuse_cancelled(context, standing)
-            refuse_lost_steps(context, standing)
         request = standing or draft(context, context.requests.new_id(), options)
+        _refuse_idle_words(context, request, options.told)
         changed = _inputs(context, request, options) if standing else None
+        if standing is not None:
+            refuse_left_behind(context, standing, changed)
         planned = _with_changes(context, request, changed)
         checks = preflight(planned)
         refuse_interrupted(context)
@@ -95,16 +98,19 @@ def _refuse_cancelled(context: BlueprintContext, request: Request) -> None:
         )
 
 
-def refuse_lost_steps(context: BlueprintContext, request: Request) -> None:
-    """Raise `UsageError` where the blueprint does not have a step any more that has made something: nobody would tell
-    of that, or take it away."""
-    lost = [name for name, record in request.steps.items() if record.made and name not in context.blueprint.steps]
-    if lost:
-        raise UsageError(
-            f"request {request.id} has made {', '.join(lost)}, which the blueprint does not have any more",
-            f"copy the blueprint as it was applied over {context.file}, from where its paths count: it is kept as "
-            f"{context.requests.location}/requests/{request.id}/blueprint-{request.blueprint_digest}.yaml",
-        )
+def _refuse_idle_words(context: BlueprintContext, request: Request, told: Mapping[str, Told]) -> None:
+    """Raise `UsageError` for a word about a step that nothing would come of."""
+    for name, word in told.items():
+        step, record = context.blueprint.steps[name], request.step(name)
+        if not record.made:
+            why = f"nothing of {name} was begun, or it was taken away: there is nothing to say of its work"
+        elif step.kind is StepKind.PROBE:
+            why = f"{name} is a probe, which is asked anew each time"
+        elif step.kind is StepKind.STACK and word.done and not record.missing and not record.undoing:
+            why = f"{name} is a stack: its own record tells what is done"
+        else:
+            continue
+        raise UsageError(why, f"leave --done {name} or --again {name} out")
 
 
 def _standing(context: BlueprintContext) -> Request | None:
@@ -229,6 +235,7 @@ class _Provision:
         self._values: Values = values_of(context, journal.request)
         self._stopping = Stopping(context, journal)
         self._steps = StepRunner(context, journal, self._values, self._stopping, told)
+        self._began = context.clock.now()
 
     def run(self) -> Request:
         """Bring the request to its end."""
@@ -241,6 +248,8 @@ class _Provision:
             may_start=lambda: not self._stopping.wanted,
             stop_at_failure=True,
         )
+        for name in self._steps.unused:
+            self._steps.say(name, "what you said of it was not needed: it was not come to; say it again then")
         if self._stopping.wanted:
             return self._settle()
         failed = [name for name in blueprint.steps if name not in done]
@@ -272,29 +281,13 @@ class _Provision:
         return self._journal.request
 
     def _unverified(self) -> Sequence[str]:
-        """The steps whose objects were not all seen at their providers; each is an error from then on."""
+        """The steps whose objects were not all seen at their providers; each is an error from then on. What was seen
+        and nothing was called since is not looked up again."""
         if not self._context.blueprint.ready.inventory:
             return ()
-        names = stack_steps(self._context.blueprint)
+        names = [name for name in stack_steps(self._context.blueprint) if name not in self._steps.verified]
         with ThreadPoolExecutor(self._context.blueprint.parallel) as pool:
-            return [name for name, why in zip(names, pool.map(self._verify, names), strict=True) if why]
-
-    def _verify(self, name: str) -> str:
-        missing: tuple[str, ...] = ()
-        try:
-            seen = self._context.stacks.verify(self._values.call(name))
-            # What the engine says may hold a secret, and goes to the user alone (rule 10).
-            why = "whether its objects exist cannot be told: the engine could not look" if seen.failure else ""
-            if seen.failure:
-                self._steps.say(name, seen.failure)
-            if missing := seen.missing:
-                why = f"it is to have {', '.join(missing[:3])}, which the provider does not have"
-        except TfguardError as error:
-            why = error.what
-        if why:
-            self._steps.note(name, StepStatus.ERROR, why, Activity.VERIFY, missing=missing)
-            self._steps.say(name, f"error: {why}")
-        return why
+            return [name for name, why in zip(names, pool.map(self._steps.verify, names), strict=True) if why]
 
     def _not_answering(self) -> Sequence[str]:
         return ask_probes(self._context, self._journal, self._values, lambda: self._stopping.wanted)
@@ -328,6 +321,9 @@ class _Provision:
             step = blueprint.steps[name]
             if step.failing is not OnFailure.COMPENSATE:
                 continue
+            record = self._journal.request.step(name)
+            if record.undoing and record.since is not None and record.since > self._began:
+                continue  # before it could have been made anew, and that was told
             # The owner takes it along where it is destroyed; it is needed where the work itself is undone.
             standing = [other for other in behind[name] if other != step.owned_by and self._steps.stands(other)]
             if self._stopping.wanted:

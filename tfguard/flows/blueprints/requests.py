@@ -1,6 +1,6 @@
 """The requests of one blueprint, as the record store keeps them: one at a time, held by one tfguard at a time.
 
-head.json                        the request that is current, and the lease
+head.json                        the request that is current, how many events it has at least, and the lease
 requests/<id>/request.json       written once, before
 requests/<id>/events.jsonl       each change of a state or a status; the request is their sum
 requests/<id>/cancel.json        somebody's wish that it stops
@@ -19,13 +19,14 @@ from datetime import datetime
 from pathlib import Path
 from threading import Lock
 
-from tfguard.errors import ConflictError, CorruptRecordError, RecordError, TfguardError
+from tfguard.errors import ConflictError, CorruptRecordError, OperationAliveError, RecordError, TfguardError
 from tfguard.flows.heads import LEASE_LASTS, Heads
 from tfguard.flows.upkeep import Upkeep
 from tfguard.model.blueprint_request import Request, RequestEvent, RequestIntent, fold
+from tfguard.model.blueprint_view import ListedRequest
 from tfguard.model.ids import new_operation_id
 from tfguard.model.lease import ProcessIdentity
-from tfguard.model.operation import JournalEntry
+from tfguard.model.operation import Head, JournalEntry
 from tfguard.ports import Clock, Console, Host, RecordStore
 from tfguard.schemas.blueprint_records import (
     CANCEL,
@@ -39,24 +40,26 @@ from tfguard.schemas.blueprint_records import (
 
 _DIGEST = 12
 _DAMAGED = (
-    "restore it from a copy; or move the folder of the request aside, and begin anew: each stack's own record tells "
-    "what it has"
+    "restore it from a copy; or move the whole record aside, with its head.json, and begin anew: each stack's own "
+    "record tells what it has"
 )
 
 
 class Requests:
     """Reads and writes the requests of one blueprint.
 
-    Every method raises `RecordError` when the place cannot be read or written, `CorruptRecordError` for a document that
-    is not what tfguard wrote.
+    `file` is the blueprint's, for advice. Every method raises `RecordError` when the place cannot be read or written,
+    `CorruptRecordError` for a document that is not what tfguard wrote.
     """
 
-    def __init__(self, store: RecordStore, clock: Clock, host: Host, console: Console) -> None:
+    def __init__(self, store: RecordStore, clock: Clock, host: Host, console: Console, file: str = "FILE") -> None:
         self._store = store
+        self._file = file
         self._clock = clock
         self._host = host
         self._console = console
-        self._heads = Heads(store, clock, host, self._newest)
+        self._heads = Heads(store, clock, host, self._newest, self._counted)
+        self._written: tuple[str | None, int] = (None, 0)
         self._writing = Lock()
         self._run: str | None = None
         self._renewed = clock.now()
@@ -86,6 +89,29 @@ class Requests:
         parts = [name.split("/") for name in self._store.names("requests")]
         return tuple(sorted({part[1] for part in parts if part[2:] == ["request.json"]}))
 
+    def listed(self) -> Sequence[ListedRequest]:
+        """Every request, the newest first, those that were packed away included."""
+        open_ids, packed = self.ids(), self.packed_ids()
+        # One that is being packed away is both.
+        return tuple(self._listed(one, one not in open_ids) for one in sorted({*open_ids, *packed}, reverse=True))
+
+    def _listed(self, request_id: str, archived: bool) -> ListedRequest:
+        try:
+            request = self.read(request_id)
+        except CorruptRecordError as error:
+            return ListedRequest(request_id, archived=archived, trouble=error.what)
+        intent = request.intent
+        return ListedRequest(
+            request_id=request_id,
+            state=request.state,
+            owner=intent.owner,
+            cost_owner=intent.cost_owner,
+            actor=intent.actor,
+            created_at=intent.created_at,
+            ended_at=request.since if request.terminal else None,
+            archived=archived,
+        )
+
     def current(self) -> Request | None:
         """The blueprint's newest request; None when there never was one."""
         newest = self._heads.read()[0].current or self._newest()
@@ -93,13 +119,22 @@ class Requests:
 
     def read(self, request_id: str) -> Request:
         """One request, from the archive where it was packed away."""
+        # Before the journal: what is counted there was in the journal before.
+        head = self._heads.read()[0]
+        counted = (head.events or 0) if head.current == request_id else 0
         intent, journal = self._store.read(_of(request_id, "request.json")), self._events(request_id)
         where = f"{self.location}/{_of(request_id, 'request.json')}"
-        if intent is None:
+        request = _folded(intent.data, journal, where) if intent is not None else None
+        if request is None or (request.events < counted and self._store.read(_packed_name(request_id)) is not None):
             packed = self._packed(request_id)
             texts = {name: text.encode() for name, text in packed.documents.items()}
-            return _folded(texts.get("request.json", b""), texts.get("events.jsonl", b""), where)
-        return _folded(intent.data, journal, where)
+            request = _folded(texts.get("request.json", b""), texts.get("events.jsonl", b""), where)
+        if request.events < counted:
+            journal_of = where.replace("request.json", "events.jsonl")
+            raise CorruptRecordError(
+                f"{journal_of} has {request.events} events, and at least {counted} were written", _DAMAGED
+            )
+        return request
 
     def create(self, intent: RequestIntent, text: str) -> Request:
         """Make a request durable: what was asked for, of which blueprint, and that it is the current one now.
@@ -109,7 +144,7 @@ class Requests:
         self.keep_blueprint(intent.request_id, text)
         self._heads.begins()
         self._store.create(_of(intent.request_id, "request.json"), REQUEST.encode(intent))
-        self._heads.change(lambda head, _: replace(head, current=intent.request_id))
+        self._heads.change(lambda head, _: replace(head, current=intent.request_id, events=0))
         return fold(intent, ())
 
     @staticmethod
@@ -123,6 +158,17 @@ class Requests:
         with contextlib.suppress(ConflictError):
             self._store.create(_of(request_id, f"blueprint-{digest}.yaml"), text.encode())
         return digest
+
+    def kept_text(self, request: Request) -> str | None:
+        """The blueprint's text that a request was last worked on by; None where it is not kept as it was any more."""
+        name = f"blueprint-{request.blueprint_digest}.yaml"
+        if (blob := self._store.read(_of(request.id, name))) is not None:
+            text = blob.data.decode(errors="replace")
+        elif self._store.read(f"archive/{request.id}.json") is not None:
+            text = self._packed(request.id).documents.get(name, "")
+        else:
+            return None
+        return text if self.digest(text) == request.blueprint_digest else None
 
     def append(self, request_id: str, *events: RequestEvent) -> None:
         """Add to a request's journal; it is durable when this returns.
@@ -138,6 +184,15 @@ class Requests:
                     "see `tfguard blueprint status`; nothing more is begun here",
                 )
             self._store.append(_of(request_id, "events.jsonl"), encode_events(events))
+            known, count = self._written
+            self._written = (
+                request_id,
+                max([event.number or 0 for event in events] + [count if known == request_id else 0]),
+            )
+            if self._run is not None and any(event.state for event in events):
+                # Else the next sign of life counts it: the event itself is there.
+                with contextlib.suppress(TfguardError):
+                    self._heads.change(lambda head, _: head if head.current == request_id else None)
 
     def live(self) -> bool:
         """Whether a tfguard is at work on the blueprint now."""
@@ -154,7 +209,13 @@ class Requests:
         Raises `OperationAliveError` when another is at work, `RecordError` when nothing can be written.
         """
         run = self.new_id()
-        self._heads.claim(run, None)
+        try:
+            self._heads.claim(run, None)
+        except OperationAliveError as error:
+            advice = (
+                f"wait for it to end, or stop it: `tfguard blueprint cancel {self._file}`; then run the command again"
+            )
+            raise OperationAliveError(error.what, advice) from None
         self._run, self._renewed = run, self._clock.now()
         try:
             with Upkeep(run, self, self._clock, self._console):
@@ -221,7 +282,7 @@ class Requests:
         short = {name.removeprefix(_of(request_id, "")): data.decode(errors="replace") for name, data in held.items()}
         packed = PACKED.encode(PackedRequest(request_id, self._clock.now(), short))
         with contextlib.suppress(ConflictError):
-            self._store.create(f"archive/{request_id}.json", packed)
+            self._store.create(_packed_name(request_id), packed)
         # What says that the request exists goes last.
         for name in sorted(held, key=lambda one: one.endswith("request.json")):
             self._store.remove(name, held[name])
@@ -232,7 +293,7 @@ class Requests:
         return tuple(sorted(name.removeprefix("archive/").removesuffix(".json") for name in names))
 
     def _packed(self, request_id: str) -> PackedRequest:
-        name = f"archive/{request_id}.json"
+        name = _packed_name(request_id)
         blob = self._store.read(name)
         if blob is None:
             raise CorruptRecordError(
@@ -240,6 +301,11 @@ class Requests:
                 "restore it; until then nothing is known of this request",
             )
         return PACKED.decode(blob.data, f"{self.location}/{name}")
+
+    def _counted(self, head: Head) -> int | None:
+        """How many events the current request has at least, by the head and by what was written here."""
+        known, count = self._written
+        return max(head.events or 0, count) if known is not None and known == head.current else head.events
 
     def _events(self, request_id: str) -> bytes:
         return self._store.read_journal(_of(request_id, "events.jsonl"))
@@ -294,6 +360,10 @@ def _folded(intent: bytes, events: bytes, where: str) -> Request:
         return fold(REQUEST.decode(intent, where), lines.items, lines.cut)
     except ValueError as error:
         raise CorruptRecordError(f"{where}: {error}", _DAMAGED) from None
+
+
+def _packed_name(request_id: str) -> str:
+    return f"archive/{request_id}.json"
 
 
 def _of(request_id: str, name: str) -> str:

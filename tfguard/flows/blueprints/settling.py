@@ -69,18 +69,6 @@ def _running(context: BlueprintContext, values: Values, name: str) -> str:
 def _take_stock(context: BlueprintContext, journal: Journal, values: Values) -> None:
     """Write down what each step has now that was not brought to an end."""
     runner = StepRunner(context, journal, values, Stopping(context, journal))
-    for name, step in context.blueprint.steps.items():
-        record = journal.request.step(name)
-        if record.status is not StepStatus.RUNNING:
-            continue
-        look, why = None, "it was cut short: how much of its work is done is not known"
-        if step.kind is StepKind.STACK:
-            try:
-                look, why = context.stacks.look(values.place(name)), "it was cut short; looked up"
-            except RecordError:
-                raise
-            except TfguardError as error:
-                # What the engine says may hold a secret, and goes to the user alone (rule 10).
-                why = "it was cut short, and could not be looked up"
-                context.console.warn(f"{name}: {error.what}; {error.advice}")
-        runner.note(name, StepStatus.ERROR if record.made else StepStatus.PENDING, why, record.activity, look)
+    for name in context.blueprint.steps:
+        if journal.request.step(name).status is StepStatus.RUNNING:
+            runner.take_stock(name)

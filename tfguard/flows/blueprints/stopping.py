@@ -43,7 +43,9 @@ class Stopping:
                 reason, interrupt = reason or wish[0], interrupt or wish[1]
         if reason and not self._wanted:
             self._wanted = True
-            self._context.console.warn("cancelled: no new step is begun; what runs is waited for")
+            more = f"; a second {'Ctrl-C' if intents else 'one, with --interrupt,'} is passed on to what runs"
+            waited = "cancelled: no new step is begun; what runs is waited for"
+            self._context.console.warn(f"{waited}{'' if interrupt else more}")
             if self._journal.request.state in _CAN_BE_CANCELLED:
                 self._journal.write(lambda at, by: RequestEvent(at, by, reason, state=RequestState.CANCEL_PENDING))
         if interrupt and not self._interrupted:

@@ -3,21 +3,25 @@ parent (rules 13, 14 and 16). Also its cancel, which is the first half of that."
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from tfguard.errors import UsageError
 from tfguard.flows.blueprints.context import BlueprintContext, values_of
 from tfguard.flows.blueprints.graph import work_through
 from tfguard.flows.blueprints.keeping import retention
-from tfguard.flows.blueprints.provide import refuse_interrupted, refuse_lost_steps
+from tfguard.flows.blueprints.kept import refuse_left_behind
+from tfguard.flows.blueprints.provide import refuse_interrupted
 from tfguard.flows.blueprints.requests import Journal
-from tfguard.flows.blueprints.settling import settle
+from tfguard.flows.blueprints.settling import come_to_rest, settle
 from tfguard.flows.blueprints.steps import StepRunner
 from tfguard.flows.blueprints.stopping import Stopping
 from tfguard.model.blueprint import StepKind, stands_behind
+from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import Request, RequestEvent, RequestState
 from tfguard.model.operation import StepStatus
+from tfguard.reconcile.blueprint_objects import holds_data
 
 _S = RequestState
 _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
@@ -26,12 +30,16 @@ _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
 @dataclass(frozen=True, slots=True)
 class TakeAwayOptions:
     """`stateful`: also what holds data; `dispose`: also what is retained; `gone`: the steps of which somebody says that
-    nothing is there any more, where no state can tell, and how they know."""
+    nothing is there any more, where no state can tell, and how they know. `steps`: these alone (none: the whole
+    request). `again`: the steps whose compensation is to run again by somebody's word, though it may have done its
+    work, and why."""
 
     reason: str
     stateful: bool = False
     dispose: bool = False
     gone: Mapping[str, str] = field(default_factory=dict)
+    steps: Collection[str] = ()
+    again: Mapping[str, str] = field(default_factory=dict)
 
 
 def take_away(
@@ -40,19 +48,26 @@ def take_away(
     """Destroy what the current request has made; how it stands then, None where there is none.
 
     Raises `OperationAliveError` when another tfguard is at work, `UsageError` where the blueprint does not have a step
-    any more that made something, `InterruptedRunError` for a signal before anything is written, and what `approve`
-    raises.
+    any more that made something, or where a step that stays needs one that is to go, `InterruptedRunError` for a signal
+    before anything is written, and what `approve` raises.
     """
     found = context.requests.current()
     if found is None or found.terminal:
         return found
     with context.requests.holding():
         request = context.requests.read(found.id)
-        refuse_lost_steps(context, request)
+        refuse_left_behind(context, request)
+        if options.steps:
+            _refuse_needed(context, request, options.steps)
         approve(request)
         refuse_interrupted(context)
         journal = Journal(context.requests, request)
         try:
+            if options.steps:
+                # The request goes on without them: only what of it was cut short has to end before.
+                if come_to_rest(context, journal):
+                    _TakeAway(context, journal, options).some()
+                return journal.request
             if not settle(context, journal, options.reason):
                 return journal.request
             return _TakeAway(context, journal, options).run()
@@ -80,8 +95,9 @@ class _TakeAway:
         self._options = options
         self._stopping = Stopping(context, journal)
         values = values_of(context, journal.request)
+        told = {name: Told(False, why) for name, why in options.again.items()}
         self._steps = StepRunner(
-            context, journal, values, self._stopping, takes_data=options.stateful, gone=options.gone
+            context, journal, values, self._stopping, told, takes_data=options.stateful, gone=options.gone
         )
         self._behind = stands_behind(context.blueprint)
 
@@ -98,14 +114,35 @@ class _TakeAway:
         request = self._journal.request
         if not left:
             return self._become(_S.CLEANED, self._told_of_the_end())
+        behind = self._left(gone)
         for name in left:
-            if request.step(name).made and (waits := self._waits(name, gone)):
+            if request.step(name).made and (waits := self._waits(name, behind)):
                 self._steps.say(name, f"stays: {waits}")
         kept = [name for name in left if request.step(name).status is StepStatus.RETAINED]
         broken = [name for name in left if request.step(name).status in (StepStatus.ERROR, StepStatus.RUNNING)]
         if kept and not broken and not self._stopping.wanted and request.state is _S.SETTLED:
             return self._become(_S.RETAINED_FOR_REVIEW, f"{', '.join(kept)} is kept; all else that may go is gone")
         return request
+
+    def some(self) -> None:
+        """Take away what may go of the chosen steps; the state of the request stays."""
+        chosen = {name for name in self._options.steps if self._journal.request.step(name).made}
+        for name in self._options.steps:
+            if name not in chosen:
+                self._steps.say(name, "nothing of it is on record that could be taken away")
+        gone = work_through(
+            {name: chosen & set(self._behind[name]) for name in self._behind if name in chosen},
+            self._one,
+            at_once=self._context.blueprint.parallel,
+            may_start=lambda: not self._stopping.wanted,
+        )
+        behind = self._left(gone | (set(self._behind) - chosen))
+        for name in sorted(chosen - gone):
+            if waits := self._waits(name, behind):
+                self._steps.say(name, f"stays: {waits}")
+        for name in sorted(gone):
+            if self._journal.request.step(name).made:
+                self._steps.say(name, f"where nobody can tell, `--gone {name} --reason TEXT` says that it is gone")
 
     def _told_of_the_end(self) -> str:
         """What is confirmed gone, and what stays behind though it is in nobody's way."""
@@ -120,26 +157,59 @@ class _TakeAway:
         return "; ".join(["all else is confirmed gone" if told else "everything is confirmed gone", *told])
 
     def _one(self, name: str) -> bool:
-        record = self._journal.request.step(name)
-        if record.status is StepStatus.RETAINED and not self._options.dispose:
-            until = f" until {record.until:%Y-%m-%d}" if record.until else ""
-            self._steps.say(name, f"stays: it is retained{until}; --dispose takes it away, too")
+        if kept := self._retained(name):
+            self._steps.say(name, f"stays: {kept}")
             return False
         return self._steps.take_away(name)
 
-    def _waits(self, name: str, gone: frozenset[str]) -> str:
-        behind = [other for other in self._behind[name] if other not in gone]
-        return f"{', '.join(sorted(behind))} is not gone" if behind else ""
+    def _retained(self, name: str) -> str:
+        record = self._journal.request.step(name)
+        if record.status is not StepStatus.RETAINED or self._options.dispose:
+            return ""
+        until = f" until {record.until:%Y-%m-%d}" if record.until else ""
+        return f"it is retained{until}; --dispose takes it away, too"
+
+    def _left(self, gone: Collection[str]) -> Mapping[str, Sequence[str]]:
+        """By step: those that would have to go before it, and are not gone."""
+        return {name: sorted(other for other in before if other not in gone) for name, before in self._behind.items()}
+
+    def _waits(self, name: str, left: Mapping[str, Sequence[str]]) -> str:
+        """Why a step was not come to: what of it would stay anyway, what has to go before it, and what that hangs on.
+        Empty where nothing is in its way."""
+        if not left[name]:
+            return ""
+        told = [self._retained(name)]
+        step, record = self._context.blueprint.steps[name], self._journal.request.step(name)
+        if step.kind is StepKind.STACK and not self._options.stateful and holds_data(step, record.standing):
+            told.append("it holds data; --stateful takes it away, too")
+        further, seen = [*left[name]], set(left[name])
+        while further:
+            new = [one for one in left[further.pop()] if one not in seen]
+            seen.update(new)
+            further += new
+        roots = sorted(one for one in seen if not left[one])
+        hangs = f", since {', '.join(roots)} stays" if set(roots) - set(left[name]) else ""
+        return "; ".join([*filter(None, told), f"{', '.join(left[name])} is not gone{hangs}"])
 
     def _become(self, state: RequestState, why: str) -> Request:
         self._context.console.say(f"{state.value}: {why}")
         return self._journal.write(lambda at, by: RequestEvent(at, by, why, state=state))
 
 
-def standing(context: BlueprintContext, request: Request) -> Sequence[str]:
-    """The steps whose work is not confirmed gone, the first to go first."""
-    return tuple(
-        name
-        for name in reversed(context.blueprint.order())
-        if request.step(name).made and request.step(name).status not in _GONE
-    )
+def _refuse_needed(context: BlueprintContext, request: Request, chosen: Collection[str]) -> None:
+    """Raise `UsageError` for a step that is not the request's, and where a step that stays needs one that is to go."""
+    steps = context.blueprint.steps
+    if unknown := [name for name in chosen if name not in steps]:
+        raise UsageError(
+            f"request {request.id} has made no step {unknown[0]}", f"see `tfguard blueprint status {context.file}`"
+        )
+    for name, step in steps.items():
+        # What a step owns is among those that need it.
+        needed = [need for need in step.needs if need in chosen and request.step(need).made]
+        stays = name not in chosen and step.kind is not StepKind.PROBE and request.step(name).made
+        if needed and stays:
+            word = "is owned by" if step.owned_by == needed[0] else "needs"
+            raise UsageError(
+                f"{name} {word} {needed[0]}, and stays",
+                f"add --step {name}; or first apply a blueprint in which {name} does without {needed[0]}",
+            )

@@ -1,0 +1,69 @@
+"""What a destroy takes away of a request, and what stays and why, as far as the record tells. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from tfguard.model.blueprint import Blueprint, BlueprintStep, StepKind, stands_behind
+from tfguard.model.blueprint_request import Request, StepRecord
+from tfguard.model.operation import StepStatus
+from tfguard.reconcile.blueprint_objects import holds_data
+
+
+def removals(
+    blueprint: Blueprint,
+    request: Request,
+    *,
+    stateful: bool = False,
+    dispose: bool = False,
+    gone: Collection[str] = (),
+    steps: Collection[str] = (),
+) -> Mapping[str, str]:
+    """What becomes of each step of which something stands, the first to go first; a probe makes nothing.
+
+    `stateful`: also what holds data goes; `dispose`: also what is retained. Of `gone` somebody says that nothing is
+    there. `steps` are those that are meant (none: all).
+    """
+    behind = stands_behind(blueprint)
+    standing = [
+        name
+        for name in reversed(blueprint.order())
+        if blueprint.steps[name].kind is not StepKind.PROBE and request.step(name).made and (not steps or name in steps)
+    ]
+    stays: dict[str, str] = {}
+    for name in standing:
+        record, step = request.step(name), blueprint.steps[name]
+        if record.status is StepStatus.RETAINED and not dispose:
+            until = f" until {record.until:%Y-%m-%d}" if record.until else ""
+            stays[name] = f"stays: it is retained{until}; --dispose takes it away, too"
+        elif step.kind is StepKind.STACK and not stateful and holds_data(step, record.standing):
+            stays[name] = "stays: it holds data; --stateful takes it away, too"
+    # What stays keeps what it needs, however far.
+    waiting = list(stays)
+    while waiting:
+        other = waiting.pop()
+        for name in standing:
+            if name not in stays and other in behind[name]:
+                stays[name] = f"stays: {other} is not gone"
+                waiting.append(name)
+    return {name: stays.get(name) or _goes(name, blueprint.steps[name], request, standing, gone) for name in standing}
+
+
+def _goes(name: str, step: BlueprintStep, request: Request, standing: Collection[str], gone: Collection[str]) -> str:
+    """What is done about a step that goes with all the others of `standing`."""
+    if name in gone:
+        return "is called gone, by your word"
+    if step.kind is StepKind.STACK:
+        return f"to be destroyed: {_objects(request.step(name))}"
+    if step.owned_by is not None and step.owned_by in standing:
+        return f"goes with {step.owned_by}, which owns it"
+    if step.compensate is not None:
+        return "to be undone by its compensation"
+    if step.check:
+        return "its check is asked whether it is gone"
+    return "is left as it is: nothing is declared that undoes it"
+
+
+def _objects(record: StepRecord) -> str:
+    many = len(record.standing)
+    return f"{many} object{'' if many == 1 else 's'}" if many else "no object is on record; its state is looked at"
