@@ -19,6 +19,7 @@ from fixtures.aws_sim import MotoServer
 from fixtures.large_runs import LARGE, SMALL, measured
 from fixtures.terraform_env import find_engine, find_mirror, terraform_environment, write_cli_config, write_stack
 from scripts.bench_archive import archive_figures
+from scripts.bench_google import google_figures
 from scripts.bench_import import import_figures
 from scripts.bench_journal import bench_journal
 from scripts.bench_match import match_figures
@@ -233,9 +234,8 @@ def write_section(name: str, text: str) -> None:
 def main() -> None:
     """Run the measurement that was asked for."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument(
-        "what", choices=["apply", "archive", "events", "import", "journal", "match", "memory", "scan", "version"]
-    )
+    names = "apply archive events google-scan import journal match memory scan version"
+    parser.add_argument("what", choices=names.split())
     parser.add_argument("--runs", type=int, default=5, help="how many counted runs (5)")
     parser.add_argument("--resources", type=int, default=50, help="size of the stack for `apply` (50)")
     parser.add_argument("--operations", type=int, default=5000, help="how many for `archive` (5000)")
@@ -245,6 +245,7 @@ def main() -> None:
         "apply": lambda: bench_apply(arguments.runs, arguments.resources),
         "archive": lambda: bench_archive(arguments.runs, arguments.operations),
         "events": bench_events,
+        "google-scan": google_figures,
         "import": import_figures,
         "journal": bench_journal,
         "match": match_figures,

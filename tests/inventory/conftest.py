@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,8 +14,11 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from fixtures.aws_sim import aws_client
+from fixtures.google_sim import GoogleSim
 from tfguard.catalog.loader import load_catalog
 from tfguard.inventory.aws import AwsInventory
+from tfguard.inventory.google import GoogleInventory
+from tfguard.inventory.google_access import GoogleAccesses, Pace
 from tfguard.model.plan import ProviderConfig
 
 REGION = "eu-west-1"
@@ -121,3 +125,41 @@ def _asked(target: str | None, body: str) -> tuple[str, dict[str, Any]]:
         return target.rsplit(".", 1)[-1], json.loads(body)
     form = {name: values[0] for name, values in parse_qs(body).items()}
     return form.get("Action", ""), form
+
+
+@pytest.fixture(scope="session")
+def google_server() -> Iterator[GoogleSim]:
+    """The fake of Google Cloud, with whatever the tests before have left in it."""
+    with GoogleSim() as sim:
+        yield sim
+
+
+@pytest.fixture
+def google(google_server: GoogleSim, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> GoogleSim:
+    """The fake of Google Cloud with nothing in it; nothing of this machine's own Google settings reaches a test."""
+    for name in [name for name in os.environ if name.startswith(("GOOGLE_", "CLOUDSDK_", "GCLOUD_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    google_server.reset()
+    google_server.token = "shown"
+    return google_server
+
+
+@pytest.fixture
+def google_block(google: GoogleSim) -> Callable[..., ProviderConfig]:
+    """Makes provider blocks that point at the fake; `__` in a name stands for a dot, "" leaves a setting out."""
+
+    def make(key: str = "google", **settings: str) -> ProviderConfig:
+        given = {"project": "app-prod", "access_token": "shown", **google.endpoints} | settings
+        told = {name.replace("__", "."): value for name, value in given.items() if value}
+        return ProviderConfig(key, "registry.terraform.io/hashicorp/google", told)
+
+    return make
+
+
+@pytest.fixture
+def google_inventory() -> GoogleInventory:
+    """The inventory under test, which waits for nothing."""
+    accesses = GoogleAccesses(Pace(60_000, 1000), pause=lambda _: None)
+    return GoogleInventory(load_catalog(), accesses)

@@ -42,5 +42,7 @@ def test_type_that_nobody_covers_is_a_gap() -> None:
     listing = BOTH.list("azurerm_thing", PROVIDER)
     assert listing.gap is not None
     assert listing.gap.scope == "azurerm unknown-account europe-west1 azurerm_thing"
+    unlisted = CombinedInventory([]).list("google_project_iam_member", PROVIDER, "app-prod").scope
+    assert (unlisted.account, unlisted.region) == ("app-prod", "global")
     found = CloudObject("azurerm", "1", "r", "azurerm_thing", "a", "a")
     assert BOTH.detail(found, PROVIDER) == Detail(found)

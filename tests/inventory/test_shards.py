@@ -16,7 +16,7 @@ from tfguard.catalog.loader import load_catalog
 from tfguard.errors import InputError, InterruptedRunError, UsageError
 from tfguard.inventory.aws import AwsInventory
 from tfguard.inventory.listers import DaskLister, ProcessLister, ThreadLister
-from tfguard.inventory.shards import aws_inventory, lister_for, shards_for
+from tfguard.inventory.shards import lister_for, shards_for, worker_inventory
 from tfguard.model.inventory import CloudObject, Listing, Scope
 from tfguard.model.plan import ProviderConfig
 from tfguard.model.scan import Shard
@@ -280,7 +280,7 @@ def test_two_workers_of_a_dask_cluster_list_what_threads_list(
     told: list[Shard] = []
     address = cluster.scheduler_address.removeprefix("tcp://")
     by_dask = list(lister_for(f"dask://{address}", never).list(shards, told.append))
-    by_threads = list(ThreadLister(aws_inventory(), never).list(shards, lambda _: None))
+    by_threads = list(ThreadLister(worker_inventory(), never).list(shards, lambda _: None))
 
     def order(one: Listing) -> tuple[str, str]:
         return one.type, one.scope.region

@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 
 from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import PLACEHOLDER
+from tfguard.flows.direct_look import with_direct_answers
 from tfguard.flows.kept_steps import without_secrets
 from tfguard.flows.looking import Looking, Surroundings, keys_of
 from tfguard.flows.withholding import also_hiding, withheld_texts
 from tfguard.model.evidence import EvidenceKind
 from tfguard.model.failure import Failure
 from tfguard.model.inventory import CloudObject, Listing
-from tfguard.model.operation import BaselineEntry, Outcome, Step
+from tfguard.model.operation import BaselineEntry, ObservedObject, Outcome, Step
 from tfguard.model.plan import ProviderConfig
 from tfguard.model.secrets import Withholding, is_withheld
 from tfguard.model.state import StateSnapshot
@@ -117,7 +118,7 @@ def _look_once(run: Run, around: Surroundings, asked_at: datetime) -> Verdict:
         masks_known=run.masks_known,
     )
     placed = [_placed(step, listings) for step in run.steps]
-    look = _with_details(look, keys, placed, around)
+    look = with_direct_answers(_with_details(look, keys, placed, around), keys, placed, around)
     look = replace(look, probes=_probes(run, conclude(placed, look, around.catalog), look, around.catalog))
     steps = conclude(placed, look, around.catalog)
     answers = [answer for key in listings if (answer := look.listing(key))]
@@ -137,7 +138,7 @@ def _unlisted_types(steps: Iterable[Step], around: Surroundings) -> list[str]:
 
 
 def _placed(step: Step, listings: Mapping[ListingKey, Listing]) -> Step:
-    listing = listings.get((step.type, step.provider_key, step.region or ""))
+    listing = listings.get((step.type, step.provider_key, step.own_place or ""))
     if listing is None:
         return step
     return replace(step, cloud=listing.scope.cloud, account=listing.scope.account)
@@ -147,19 +148,21 @@ def _with_details(
     look: Look, keys: Mapping[ListingKey, ProviderConfig], steps: Sequence[Step], around: Surroundings
 ) -> Look:
     """The look with creation times, and the ends of what is deleted, for the few objects that came up: where only an
-    extra call has them."""
+    extra call has them. Without those that their own service does not have any more."""
     first = conclude(steps, look, around.catalog)
     wanted = {
         seen.finding_id
         for step in first
         for seen in step.observed
-        if not seen.in_state and (seen.created_at is None or (seen.soft_deleted and seen.gone_after is None))
+        if not seen.in_state
+        and (seen.created_at is None or (seen.soft_deleted and seen.gone_after is None) or _has_get(seen, around))
     }
     if not wanted:
         return look
 
     def detailed(objects: Iterable[CloudObject], provider: ProviderConfig) -> tuple[CloudObject, ...]:
-        return tuple(_detailed(found, provider, around) if found.finding_id in wanted else found for found in objects)
+        told = (_detailed(found, provider, around) if found.finding_id in wanted else found for found in objects)
+        return tuple(found for found in told if found is not None)
 
     listings = {
         key: replace(
@@ -200,8 +203,14 @@ def desired_import_id(step: Step, catalog: Catalog) -> str | None:
         return None
 
 
-def _detailed(found: CloudObject, provider: ProviderConfig, around: Surroundings) -> CloudObject:
+def _has_get(seen: ObservedObject, around: Surroundings) -> bool:
+    kind = around.catalog.get(seen.type)
+    return kind is not None and kind.get is not None
+
+
+def _detailed(found: CloudObject, provider: ProviderConfig, around: Surroundings) -> CloudObject | None:
     try:
-        return around.inventory.detail(found, provider).found
+        answer = around.inventory.detail(found, provider)
+        return None if answer.gone else answer.found
     except Exception:  # noqa: BLE001 (an answer that no parser expects adds nothing, and takes nothing away)
         return found

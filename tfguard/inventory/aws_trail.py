@@ -18,6 +18,7 @@ from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.permissions import api_name
 from tfguard.inventory import aws_settings as settings_of
 from tfguard.inventory.aws_access import CALL_ERRORS, AwsAccess, AwsAccesses, Client, refusal
+from tfguard.inventory.user_agents import engine_in, operation_in
 from tfguard.model.audit import AuditAnswer, Creation
 from tfguard.model.inventory import CloudObject
 from tfguard.model.plan import ProviderConfig
@@ -29,8 +30,6 @@ _PLACES_AT_ONCE = 8
 _KEPT_FOR = timedelta(days=90)
 _APART = timedelta(minutes=15)
 _CREATES = re.compile(r"(?:Create|Run|Put|Allocate|Register|Request|Import|Copy|Restore|Publish|Add|Authorize|Upload)")
-_OURS = re.compile(r"(?:^|\s)tfguard/([0-9A-HJKMNP-TV-Z]{26})(?:\s|$)")
-_ENGINE = re.compile(r"\b(Terraform|OpenTofu)/([0-9][\w.+-]*)")
 
 
 @dataclass
@@ -170,13 +169,12 @@ def _last_life(
 
 def _read(event: Mapping[str, object]) -> Creation:
     agent = str(_detail(event).get("userAgent", ""))
-    ours, engine = _OURS.search(agent), _ENGINE.search(agent)
     return Creation(
         at=_time(event),
         call=str(event.get("EventName", "")),
         actor=str(event.get("Username", "")),
-        operation_id=ours[1] if ours else None,
-        engine=f"{engine[1]} {engine[2]}" if engine else None,
+        operation_id=operation_in(agent),
+        engine=engine_in(agent),
     )
 
 

@@ -150,7 +150,7 @@ def to_object(
         identity=reader.identity,
         arn=reader.value(entry.arn),
         name=reader.value(entry.name),
-        created_at=to_time(look_up(entry.created, item)) if entry.created else None,
+        created_at=_created(entry, item),
         parent=reader.identity.get(entry.parent.attribute) if entry.parent else None,
         stateful=entry.stateful,
         ignored_because=next((rule.reason for rule in entry.ignore if holds(rule.when, item)), None),
@@ -161,6 +161,11 @@ def to_object(
         end = to_time(look_up(entry.gone_after, item)) if entry.gone_after else None
         found = replace(found, soft_deleted=True, gone_after=end)
     return with_tags(entry, found, look_up(entry.tags, item) if entry.tags else None)
+
+
+def _created(entry: ResourceType, item: object) -> datetime | None:
+    """When the object was made; a time that may mean something else is none, or others would take it for evidence."""
+    return to_time(look_up(entry.created, item)) if entry.created and "created" not in entry.unverified else None
 
 
 def _makers(entry: ResourceType, item: object, reader: _ItemReader) -> Iterator[MadeBy]:
