@@ -143,31 +143,40 @@ class RecordStore(Protocol):
 
 
 class Inventory(Protocol):
-    """Lists what exists at one or more clouds. A refusal is a gap in the answer, never an exception."""
+    """Lists what exists at one or more clouds. A refusal is a gap in the answer, never an exception.
+
+    The `place` of a question overrides the provider configuration's own, as a resource may have one of its own: a
+    region of AWS, a project of Google Cloud (or `organizations/N`, `folders/N` for what lies right there).
+    """
 
     def covers(self, resource_type: str) -> bool:
         """Whether objects of the type can be listed at all."""
         ...
 
-    def list(self, resource_type: str, provider: ProviderConfig, region: str | None = None) -> Listing:
-        """Every object of the type that the provider configuration can see.
+    def list(self, resource_type: str, provider: ProviderConfig, place: str | None = None, /) -> Listing:
+        """Every object of the type in the one account that the provider configuration works in.
 
-        `region` overrides the provider's own (a resource may carry one). All pages are read; anything less is a gap.
+        All pages are read; anything less is a gap.
         """
         ...
 
     def list_many(
-        self, resource_types: Iterable[str], provider: ProviderConfig, region: str | None = None
+        self, resource_types: Iterable[str], provider: ProviderConfig, place: str | None = None, /
     ) -> Iterator[Listing]:
-        """The listing of each of these types, in no order, as `list` gives it; what they share is asked for once."""
+        """The listing of each of these types, in no order; what they share is asked for once.
+
+        Of a configuration that reaches several accounts (an organization's) there is one for each of these and type,
+        also where it has no objects. Each type is answered at least once.
+        """
         ...
 
-    def place(self, resource_type: str, provider: ProviderConfig, region: str | None = None) -> Scope | None:
+    def place(self, resource_type: str, provider: ProviderConfig, place: str | None = None, /) -> Scope | None:
         """Where a listing would look, without listing; None where that cannot be told."""
         ...
 
     def detail(self, found: CloudObject, provider: ProviderConfig) -> Detail:
-        """The same object with creation time and tags, where the listing lacks them and another call gives them.
+        """The same object with creation time and tags, where the listing lacks them and another call gives them; and
+        whether its own service still has it, where the type's own call tells.
 
         Where such a call is refused, that is the gap of the answer; that there are none is an answer.
         """
@@ -281,14 +290,14 @@ class ImportProbe:
 class DeletionTarget:
     """One object to delete through the engine, outside the stack's configuration.
 
-    `provider` is one of the stack's configurations. `region` is the object's own and overrides the provider's; None
-    and `global` leave that. `final_snapshot` names the snapshot that is taken of it first; empty: none is.
+    `provider` is one of the stack's configurations. `place` is the object's own region or project and overrides the
+    provider's; None leaves that. `final_snapshot` names the snapshot that is taken of it first; empty: none is.
     """
 
     type: str
     import_id: str
     provider: ProviderConfig
-    region: str | None = None
+    place: str | None = None
     final_snapshot: str = ""
 
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from tfguard.catalog import loader
+from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.cross_checks import check_entry
 from tfguard.catalog.loader import load_catalog, read_catalog, read_state_only, read_types
 from tfguard.catalog.types import Asset, GetCall, IgnoreRule, ListCall, MadeByRule, PerParent, TagRule
@@ -405,8 +407,39 @@ def test_catalogue_is_read_once_and_fast() -> None:
     load_catalog.cache_clear()
     began = time.process_time()  # whatever else runs here
     first = load_catalog()
+    assert len(first) > 200
     assert time.process_time() - began < 0.3
     assert load_catalog() is first
+
+
+def test_a_cloud_is_read_when_something_of_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def noting(file: str, text: str, shared: dict[str, TagRule] | None = None) -> Catalog:
+        read.append(file)
+        return read_types(file, text, shared)
+
+    monkeypatch.setattr(loader, "read_types", noting)
+    load_catalog.cache_clear()
+    catalog = load_catalog()
+    assert (catalog.get("terraform_data"), catalog.canonical("random_id"), catalog.state_only("a/b/c")) == (
+        None, "random_id", False)  # fmt: skip
+    assert read == []
+    assert catalog.get("aws_vpc") is not None
+    assert catalog.canonical("aws_default_vpc") == "aws_vpc"
+    assert {file.partition("_")[0].removesuffix(".yaml") for file in read} == {"aws"}
+    assert len(read) == len(set(read))
+    assert {entry.cloud for entry in catalog} == {"aws", "google"}
+    load_catalog.cache_clear()
+
+
+def test_every_name_of_a_type_begins_with_its_cloud() -> None:
+    """By which its files are found."""
+    catalog = load_catalog()
+    assert [entry.type for entry in catalog if not entry.type.startswith(f"{entry.cloud}_")] == []
+    assert [name for name, of in catalog.also_called.items() if name.partition("_")[0] != of.partition("_")[0]] == []
+    assert catalog.endpoint_names("logs") == ("logs", *catalog.endpoint_aliases.get("logs", ()))
+    assert len(catalog.types) == len({**catalog.types}) == len(catalog)
 
 
 def test_the_key_that_is_an_arn_is_named_or_called_arn() -> None:

@@ -161,6 +161,25 @@ def test_what_differs_is_told_by_name_and_nothing_is_no_difference() -> None:
     assert "hunter2" not in repr(found)
 
 
+@pytest.mark.parametrize(
+    ("effective", "expected"),
+    [
+        ({"team": "a"}, ()),
+        ({"team": "b"}, ("effective_labels", "labels", "terraform_labels")),
+        (None, ("labels", "terraform_labels")),
+    ],
+    ids=["the same", "others", "not known"],
+)
+def test_whose_the_labels_of_an_imported_object_are_is_no_difference(
+    effective: dict[str, str] | None, expected: tuple[str, ...]
+) -> None:
+    before = {"labels": {}, "terraform_labels": {}, "effective_labels": {"team": "a"}}
+    after = {"labels": {"team": "a"}, "terraform_labels": {"team": "a"}, "effective_labels": effective}
+    unknown = {"effective_labels": True} if effective is None else {}
+    (found,) = plan(change(["update"], before=before, after=after, after_unknown=unknown)).changes
+    assert found.differs == expected
+
+
 @pytest.mark.parametrize(("given", "expected"), [(["policy"], ("policy",)), ([], ())])
 def test_an_argument_that_is_not_known_yet_may_differ(given: list[str], expected: tuple[str, ...]) -> None:
     resource = {"address": "aws_iam_role.app", "expressions": {name: {"references": ["x"]} for name in given}}

@@ -189,6 +189,29 @@ def test_values_go_through_the_environment_which_has_nothing_of_the_stacks(tmp_p
     assert "s3cr3t" not in json.dumps(written)
 
 
+@pytest.mark.parametrize(("place", "project"), [("app-prod", "app-prod"), ("organizations/1", "own"), (None, "own")])
+def test_a_block_of_google_has_the_objects_own_project_and_nothing_that_a_scan_made_up(
+    tmp_path: Path, place: str | None, project: str
+) -> None:
+    key = json.dumps({"private_key": "x" * 5000})
+    settings = {
+        "project": "own", "credentials": key, "scopes.0": "s", "batching.enable_batching": "false",
+        "default_labels.a": "b", "only_project": "true", "projects.0": "app-*", "organization": "1",
+    }  # fmt: skip
+    source = "registry.terraform.io/hashicorp/google-beta"
+    wanted = DeletionTarget("google_pubsub_topic", "x", ProviderConfig("google-beta", source, settings), place)
+    (tmp_path / "stack").mkdir()
+    installed = InstalledEngine(Path("/bin/false"), EngineInfo("terraform", "1.11.4"), {})
+    with SignalGate() as gate:
+        folder = ScratchDeletion(installed, tmp_path / "stack", load_catalog(), {}, gate, wanted, tmp_path / "x")
+        assert folder.prepare().found is None
+    given = folder._settings()
+    assert given["project"] == project and given["credentials"] == key
+    written = json.loads((tmp_path / "x" / "main.tf.json").read_text())["provider"]["google-beta"]
+    assert sorted(written) == ["batching", "credentials", "project", "scopes"]
+    assert isinstance(written["scopes"], list) and list(written["batching"]) == ["enable_batching"]
+
+
 def test_several_errors_never_say_that_there_is_no_object(tmp_path: Path) -> None:
     words = "Error: Cannot import non-existent remote object\n\nError: other"
     done = refusing(tmp_path, words, {}, {})

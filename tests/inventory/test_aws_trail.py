@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tfguard.catalog.loader import load_catalog
+from tfguard.inventory import aws_trail
 from tfguard.inventory.aws_trail import CloudTrail
 from tfguard.model.inventory import CloudObject
 from tfguard.model.plan import ProviderConfig
@@ -209,8 +211,11 @@ def test_a_refusal_ends_the_asking_and_is_said_once(trail: tuple[FakeTrail, Prov
     assert len(fake.asked) == 1
 
 
-def test_requests_wait_for_each_other_and_their_number_is_bounded(trail: tuple[FakeTrail, ProviderConfig]) -> None:
+def test_requests_wait_for_each_other_and_their_number_is_bounded(
+    trail: tuple[FakeTrail, ProviderConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake, provider = trail
+    monkeypatch.setattr(aws_trail, "time", SimpleNamespace(monotonic=lambda: 60.0))  # however slow the machine is
     asking, pauses = asker()
     answer = asking.creations([(role(f"r{number}"), provider) for number in range(60)])
     assert answer.notes == ("CloudTrail was not asked about 10 more objects in aws 123456789012 us-east-1",)

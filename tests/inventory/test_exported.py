@@ -249,3 +249,19 @@ def test_a_pattern_that_matches_no_type_is_refused(tmp_path: Path) -> None:
     for patterns in (("aws_nothing",), ("aws_vpc", "aws_nothing")):
         with pytest.raises(UsageError, match="aws_nothing matches no type"):
             read_export(tmp_path / "x", load_catalog(), patterns)
+
+
+def test_an_object_of_google_is_in_the_project_that_its_unique_name_tells(tmp_path: Path) -> None:
+    path = tmp_path / "list.jsonl"
+    rows = [
+        {"type": "google_pubsub_topic", "id": "projects/app-prod/topics/jobs", "name": "jobs"},
+        {"type": "google_pubsub_topic", "id": "projects/4711/topics/jobs", "account": "app-test"},
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    told = listed(path, "google_pubsub_topic")
+    assert [(one.scope.cloud, one.scope.account, one.scope.region) for one in told] == [
+        ("google", "app-prod", "global"),
+        ("google", "app-test", "global"),
+    ]
+    (found,) = told[0].objects
+    assert found.identity == {"id": "projects/app-prod/topics/jobs", "name": "jobs"}

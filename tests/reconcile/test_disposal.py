@@ -79,8 +79,8 @@ def test_what_holds_data_goes_where_that_was_said_and_what_is_old_enough_goes() 
 
 
 def test_an_account_that_is_not_configured_is_refused() -> None:
-    assert refusal(finding(), QUEUE, replace(RULES, accounts=(ACCOUNT,)), NOW) is None
-    told = refusal(finding(), QUEUE, replace(RULES, accounts=("999999999999",)), NOW)
+    assert refusal(finding(), QUEUE, replace(RULES, accounts={"aws": (ACCOUNT,), "google": ("app-*",)}), NOW) is None
+    told = refusal(finding(), QUEUE, replace(RULES, accounts={"aws": ("999999999999",)}), NOW)
     assert told is not None
     assert "not a configured one" in told.what
 

@@ -13,6 +13,7 @@ from scene import ACCOUNT, CATALOG, END, INSIDE, LONG_AGO, OTHER_ACCOUNT, START,
 
 from tfguard.model.evidence import Confidence, EvidenceKind
 from tfguard.model.inventory import CloudObject
+from tfguard.reconcile import strays
 from tfguard.reconcile.matching import (
     CLOCK_SKEW,
     Likeness,
@@ -152,6 +153,27 @@ def test_the_window_allows_for_clocks_that_differ_by_a_minute(
 ) -> None:
     found = role(created=created)
     assert (BLIND.made_inside(found), BLIND.existed_before(found)) == (inside, older)
+
+
+def test_a_label_of_the_provider_is_evidence_and_makes_nothing_surer() -> None:
+    kind = CATALOG.types["google_pubsub_topic"]
+    topic = CloudObject(
+        cloud="google",
+        account="app-prod",
+        region="global",
+        type="google_pubsub_topic",
+        id="projects/app-prod/topics/jobs",
+        import_id="projects/app-prod/topics/jobs",
+        identity={"name": "jobs", "project": "app-prod"},
+    )
+    labelled = replace(topic, tags={"goog-terraform-provisioned": "true"})
+    without, bears = (candidate(kind, {"name": "jobs"}, one, EMPTY) for one in (topic, labelled))
+    assert without is not None and bears is not None
+    assert bears.confidence is without.confidence
+    (added,) = set(bears.evidence) - set(without.evidence)
+    assert (added.kind, "goog-terraform-provisioned" in added.detail) == (EvidenceKind.PROVISIONED, True)
+    assert added in strays.unmanaged(labelled, 1, ()).evidence
+    assert added not in strays.unmanaged(replace(labelled, cloud="aws"), 1, ()).evidence
 
 
 def test_evidence_is_told_only_where_there_is_some() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.cross_checks import check_entry, check_names, check_tags
@@ -15,13 +17,64 @@ from tfguard.errors import ConfigError
 
 _FOLDER = Path(__file__).parent
 _STATE_ONLY = "state_only.yaml"
+V = TypeVar("V")
 
 
 @cache
 def load_catalog() -> Catalog:
-    """The catalogue that comes with tfguard, read once. Raises `ConfigError` when a file of it is damaged."""
-    texts = {path.name: path.read_text(encoding="utf-8") for path in _FOLDER.glob("*.yaml")}
-    return read_catalog({name: text for name, text in texts.items() if name != _STATE_ONLY}, texts[_STATE_ONLY])
+    """The catalogue that comes with tfguard. The files of a cloud are read once, when something of it is first asked
+    for: they are large, and many commands need none. What asks then raises `ConfigError` when one is damaged."""
+    state_only = (_FOLDER / _STATE_ONLY).read_text(encoding="utf-8")
+    files = {path.name for path in _FOLDER.glob("*.yaml")} - {_STATE_ONLY}
+    clouds = {cloud: cache(partial(_read_cloud, cloud)) for cloud in sorted(map(_cloud_of, files))}
+    return Catalog(
+        _OfTypes(clouds, lambda part: part.types),
+        _OfClouds(clouds, lambda part: part.endpoint_aliases),
+        read_state_only(_STATE_ONLY, state_only),
+        _OfTypes(clouds, lambda part: part.also_called),
+        _OfClouds(clouds, lambda part: part.action_prefix),
+    )
+
+
+def _read_cloud(cloud: str) -> Catalog:
+    texts = {path.name: path.read_text(encoding="utf-8") for path in _FOLDER.glob(f"{cloud}*.yaml")}
+    return read_catalog({name: text for name, text in texts.items() if _cloud_of(name) == cloud}, "providers: []")
+
+
+def _cloud_of(file: str) -> str:
+    return file.removesuffix(".yaml").partition("_")[0]
+
+
+class _OfClouds(Mapping[str, V]):
+    """What the parts of all clouds tell."""
+
+    def __init__(self, clouds: Mapping[str, Callable[[], Catalog]], of: Callable[[Catalog], Mapping[str, V]]) -> None:
+        self._clouds = clouds
+        self._of = of
+
+    def _parts(self, name: str) -> Iterator[Mapping[str, V]]:  # noqa: ARG002 (what overrides it wants to know)
+        """The parts that may have a name."""
+        return (self._of(read()) for read in self._clouds.values())
+
+    def __getitem__(self, name: str) -> V:
+        for part in self._parts(name):
+            if name in part:
+                return part[name]
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(self._of(read()) for read in self._clouds.values())
+
+    def __len__(self) -> int:
+        return sum(len(self._of(read())) for read in self._clouds.values())
+
+
+class _OfTypes(_OfClouds[V]):
+    """What they tell of types, whose names begin with their cloud's: to look one up opens no other cloud."""
+
+    def _parts(self, name: str) -> Iterator[Mapping[str, V]]:
+        read = self._clouds.get(name.partition("_")[0])
+        return iter(() if read is None else (self._of(read()),))
 
 
 def read_catalog(texts: Mapping[str, str], state_only: str) -> Catalog:

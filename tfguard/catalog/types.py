@@ -302,6 +302,12 @@ class ResourceType:
                     found[key] = _filled(template, known)
         return found
 
+    def parts_of(self, unique_name: str) -> Mapping[str, str]:
+        """The attributes of which an object's unique name is made, where the catalogue makes it of attributes."""
+        template = self.keys.get(self.arn_key, "") if self.arn_key else ""
+        match = _form(template).fullmatch(unique_name) if PLACEHOLDER.search(template) else None
+        return match.groupdict() if match else {}
+
     def comparable(self, attribute: str, value: str) -> str:
         """The value of a key as it is compared: two that the service takes for one are equal here."""
         how = self.folded.get(attribute, "")

@@ -20,13 +20,12 @@ from tfguard.cli.kept_files import earlier_scan, keep, states_meant
 from tfguard.cli.options import format_option, stdout_paint
 from tfguard.cli.progress import ProgressLine
 from tfguard.cli.scan_formats import SCAN_FORMATS
-from tfguard.cli.scan_places import aws_shards, exported_lister, lists_left_out
+from tfguard.cli.scan_places import exported_lister, lists_left_out, scan_shards
 from tfguard.cli.states import state_sources
 from tfguard.engine.host import LocalHost
 from tfguard.errors import UsageError
 from tfguard.flows.scan import ScanPorts, ScanRequest, exit_code_of, scan
-from tfguard.inventory.aws import AwsInventory
-from tfguard.inventory.aws_trail import CloudTrail
+from tfguard.inventory.clouds import CombinedAuditLog, inventory_of_clouds
 from tfguard.inventory.combined import CombinedInventory
 from tfguard.inventory.exported import ExportedLister
 from tfguard.inventory.shards import THREADS, lister_for
@@ -72,7 +71,7 @@ class _Asked:
         shards = (
             exported.shards()
             if exported
-            else aws_shards(self.config, self.catalog, self.regions, self.types, self.accounts)
+            else scan_shards(self.config, self.catalog, self.regions, self.types, self.accounts)
         )
         options = (self.regions, self.types, self.accounts)
         base = self._configured.absolute().parent if self._configured else self.invocation.directory
@@ -98,8 +97,12 @@ class _Asked:
 @click.command("scan")
 @click.argument("stacks", nargs=-1, metavar="[STACK]...")
 @click.option("--workspace", "workspaces", multiple=True, metavar="NAME", help="Of stacks' workspaces only this one.")
-@click.option("--region", "regions", multiple=True, help="A region to look into; default: scan.aws.regions, or yours.")
-@click.option("--account", "accounts", multiple=True, metavar="ID", help="Of scan.aws.accounts only this one.")
+@click.option(
+    "--region", "regions", multiple=True, help="A region of AWS to look into; default: scan.aws.regions, or yours."
+)
+@click.option(
+    "--account", "accounts", multiple=True, metavar="ID", help="Of the configured accounts or projects only this one."
+)
 @click.option("--type", "types", multiple=True, metavar="PATTERN", help="List these types only, such as 'aws_iam_*'.")
 @click.option("--all", "everything", is_flag=True, help="Show what rules leave out, too, with the rule.")
 @click.option("--state-file", metavar="FILE", help="Keep the findings in this file, for --since and `metrics`.")
@@ -114,7 +117,7 @@ class _Asked:
     help="What exists, instead of list calls: an exported listing (JSON lines, CSV, AWS Config snapshot), the output "
     "of `terraform query -json`, or what that lists in DIR.",
 )
-@click.option("--no-audit-log", is_flag=True, help="Ask CloudTrail nothing about what was found.")
+@click.option("--no-audit-log", is_flag=True, help="Ask no audit log (CloudTrail) about what was found.")
 @click.option(
     "--executor",
     default=THREADS,
@@ -157,7 +160,7 @@ def command(
     with own_command() as gate, ProgressLine() as draw:
         exported = asked.exported(exports) if exports else None
         request = asked.request(exported, everything=everything)
-        inventory = CombinedInventory([AwsInventory(catalog)])
+        inventory = inventory_of_clouds(catalog)
         clock = SystemClock(gate)
         ports = ScanPorts(
             states=asked.states(),
@@ -166,7 +169,7 @@ def command(
             catalog=catalog,
             clock=clock,
             host=LocalHost(),
-            audit=None if no_audit_log or exported else CloudTrail(catalog, clock.sleep, clock.now),
+            audit=None if no_audit_log or exported else CombinedAuditLog(catalog, clock.sleep, clock.now),
         )
         result = scan(request, ports, lambda now: draw(now.phase, now.done, now.total))
     if exported:

@@ -2,45 +2,131 @@
 
 from __future__ import annotations
 
-import os
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tfguard.catalog.catalog import Catalog
+from tfguard.catalog.patterns import listable_types
+from tfguard.cli.scan_aws import aws_provider, aws_shards
+from tfguard.cli.scan_google import google_provider, google_shards
 from tfguard.engine.features import check_lists
 from tfguard.engine.locate import InstalledEngine
 from tfguard.engine.queries import asked_to_list
-from tfguard.errors import ConfigError, InputError, UsageError
+from tfguard.errors import InputError, UsageError
 from tfguard.inventory.exported import Export, ExportedLister, read_export, read_text
 from tfguard.inventory.query import is_stream, read_stream
 from tfguard.inventory.query_limits import SUFFIX, limits_in
-from tfguard.inventory.shards import shards_for
-from tfguard.model.config import AwsAccount, AwsScan, Config
+from tfguard.model.cloud import AWS, GOOGLE, Cloud
+from tfguard.model.config import AwsScan, Config, GoogleScan, ScanConfig
 from tfguard.model.inventory import UNKNOWN_REGION, CloudObject
 from tfguard.model.plan import ProviderConfig
 from tfguard.model.scan import Shard
 from tfguard.reconcile.scopes import Place, places_of, scope_of
 
-_AWS_SOURCE = "registry.terraform.io/hashicorp/aws"
 _QUERY = "query:"
+_GOOGLE_PROJECT = re.compile(r"(?=.*[a-z])[a-z0-9.:-]+")
+
+_Shards = Callable[[Config, Catalog, Sequence[str], Sequence[str], Sequence[str]], tuple[Shard, ...]]
 
 
-def aws_shards(
+@dataclass(frozen=True, slots=True)
+class _ScannedCloud:
+    """How a cloud is scanned: what tfguard.yaml has of it, the shards, whom to ask about one of its objects, and how
+    its accounts look."""
+
+    cloud: Cloud
+    configured: Callable[[ScanConfig], AwsScan | GoogleScan | None]
+    shards: _Shards
+    provider: Callable[[Config, CloudObject], ProviderConfig | None]
+    has_regions: bool
+    account: re.Pattern[str] | None = None
+
+
+_CLOUDS = (
+    _ScannedCloud(AWS, lambda scan: scan.aws, aws_shards, aws_provider, has_regions=True),
+    _ScannedCloud(
+        GOOGLE, lambda scan: scan.google, google_shards, google_provider, has_regions=False, account=_GOOGLE_PROJECT
+    ),
+)
+"""Every cloud that can be scanned. The first is scanned where tfguard.yaml names none."""
+
+
+def scan_shards(
     config: Config, catalog: Catalog, regions: Sequence[str], types: Sequence[str], accounts: Sequence[str]
 ) -> tuple[Shard, ...]:
-    """The shards of every account that is to be scanned in AWS.
+    """The shards of every cloud that is to be scanned: those that `scan:` in tfguard.yaml has, else AWS.
 
-    `regions`, `types` and `accounts` are those of the command line; what is not said there is that of `scan.aws`.
-    Raises `UsageError` for a pattern that matches no type, an unknown region, no region at all, and an account that
-    `scan.aws.accounts` does not have.
+    `regions`, `types` and `accounts` are those of the command line; what is not said there is that of tfguard.yaml. A
+    cloud of which they name nothing is left out. Where tfguard.yaml has none, they add those of which they name
+    something, and `providers: {google: ...}` adds that one. Raises `UsageError` for a pattern that matches no type of a
+    scanned cloud, and as each cloud does.
     """
-    wanted = config.scan.aws or AwsScan()
+    clouds = _scanned(config, types, accounts)
     found: list[Shard] = []
-    for provider in aws_providers(config, wanted, accounts):
-        here = tuple(regions) or wanted.regions or _own_region(provider)
-        found += shards_for(catalog, provider, here, tuple(types) or wanted.types)
+    for one, own_types, own_accounts in _narrowed(clouds, catalog, regions, types, accounts):
+        found += one.shards(config, catalog, regions, own_types, own_accounts)
     return tuple(found)
+
+
+def _narrowed(
+    clouds: Sequence[_ScannedCloud],
+    catalog: Catalog,
+    regions: Sequence[str],
+    types: Sequence[str],
+    accounts: Sequence[str],
+) -> Sequence[tuple[_ScannedCloud, Sequence[str], Sequence[str]]]:
+    """Those of the clouds that the command line leaves, each with those of the types and accounts that are its own."""
+    if types:
+        listable_types(catalog, types)  # a pattern that means nothing anywhere is told as such
+    own_types = {one.cloud.name: _types_of(one, catalog, types) for one in clouds}
+    for pattern in types:
+        if not any(pattern in own for own in own_types.values()):
+            titles = " and ".join(one.cloud.title for one in clouds)
+            others = ", ".join(f"{one.cloud.name}: {{}}" for one in _CLOUDS if one not in clouds)
+            raise UsageError(
+                f"the pattern {pattern} matches no type of {titles}, which is scanned",
+                f"add `scan: {{{others}}}` to tfguard.yaml" if others else "see `tfguard catalog list` for the types",
+            )
+    own_accounts: dict[str, list[str]] = {}
+    for name in accounts:
+        own_accounts.setdefault(_cloud_of_account(name, clouds).cloud.name, []).append(name)
+    chosen = [
+        (one, own_types[one.cloud.name], own_accounts.get(one.cloud.name, []))
+        for one in clouds
+        if (own_types[one.cloud.name] or not types) and (one.cloud.name in own_accounts or not accounts)
+    ]
+    if regions and not any(one.has_regions for one, *_ in chosen):
+        raise UsageError("--region names a region, and none of the scanned clouds is asked by region", "take it out")
+    return chosen
+
+
+def _scanned(config: Config, types: Sequence[str], accounts: Sequence[str]) -> list[_ScannedCloud]:
+    configured = [one for one in _CLOUDS if one.configured(config.scan) is not None]
+    if configured:
+        return configured
+    return [
+        one
+        for number, one in enumerate(_CLOUDS)
+        if number == 0
+        or one.cloud.name in config.providers
+        or any(pattern.startswith(f"{one.cloud.name}_") for pattern in types)
+        or any(one.account and one.account.fullmatch(name) for name in accounts)
+    ]
+
+
+def _types_of(one: _ScannedCloud, catalog: Catalog, types: Sequence[str]) -> tuple[str, ...]:
+    return tuple(
+        pattern
+        for pattern in types
+        if any(entry.list and entry.cloud == one.cloud.name for entry in catalog.matching(pattern))
+    )
+
+
+def _cloud_of_account(name: str, clouds: Sequence[_ScannedCloud]) -> _ScannedCloud:
+    """The cloud whose accounts look so; else the first, which tells what is wrong."""
+    return next((one for one in clouds if one.account and one.account.fullmatch(name)), clouds[0])
 
 
 def lists_left_out(
@@ -56,13 +142,15 @@ def lists_left_out(
     `options` are the regions, types and accounts of the command line, and `shards` what it left to list. What more is
     in an export (`exported`) nobody has looked at: it may be anything.
     """
-    regions, *_ = options
+    regions, types, accounts = options
     if not config.scan.ignore or not any(options):
         return frozenset()
     if exported:
         return frozenset((entry.cloud, None, UNKNOWN_REGION, entry.type) for entry in catalog)
-    configured = (config.scan.aws or AwsScan()).regions
-    whole = aws_shards(config, catalog, () if configured else regions, (), ())
+    own_regions = config.scan.aws.regions if config.scan.aws else ()
+    whole: list[Shard] = []
+    for one in _scanned(config, types, accounts):
+        whole += one.shards(config, catalog, () if own_regions else regions, (), ())
     here, there = (places_of(scope_of(some, (), ())) for some in (shards, whole))
     return there - here
 
@@ -83,8 +171,12 @@ def exported_lister(
 
     Raises `InputError` and `UsageError`, and `NoEngineError` where an engine is needed.
     """
-    wanted = tuple(types) or (config.scan.aws or AwsScan()).types
-    return ExportedLister([_export(name, catalog, wanted, engine) for name in exports], catalog, regions, accounts)
+    named = (one.configured(config.scan) for one in _CLOUDS)
+    configured = dict.fromkeys(pattern for scanned in named if scanned is not None for pattern in scanned.types)
+    wanted = tuple(types) or tuple(configured) or ("*",)
+    clouds = [one.cloud.name for one in _scanned(config, types, ())]
+    found = [_export(name, catalog, wanted, engine) for name in exports]
+    return ExportedLister(found, catalog, regions, accounts, clouds)
 
 
 def _export(name: str, catalog: Catalog, wanted: Sequence[str], engine: Callable[[], InstalledEngine]) -> Export:
@@ -115,26 +207,6 @@ def _listed_by_engine(
     return read_stream(answer.stdout, name, catalog, wanted, limits_in(directory), failure)
 
 
-def aws_providers(config: Config, wanted: AwsScan, accounts: Sequence[str]) -> list[ProviderConfig]:
-    """A provider configuration for each account, which refuses any other account; one for the caller's own without.
-
-    What `providers: {aws: ...}` says (region, profile, endpoints) counts for all of them.
-    """
-    base = dict(config.providers.get("aws", {}))
-    known = {account.id: account for account in wanted.accounts}
-    if unknown := [name for name in accounts if name not in known]:
-        raise UsageError(
-            f"scan.aws.accounts has no account {unknown[0]}", "add it to tfguard.yaml, with the role to assume in it"
-        )
-    chosen = [known[name] for name in accounts] if accounts else list(wanted.accounts)
-    if not chosen:
-        return [ProviderConfig("aws", _AWS_SOURCE, base)]
-    twice = [account.id for number, account in enumerate(chosen) if account.id in {a.id for a in chosen[:number]}]
-    if twice:
-        raise ConfigError(f"scan.aws.accounts has the account {twice[0]} twice", "take one of them out")
-    return [ProviderConfig(f"aws.{account.id}", _AWS_SOURCE, {**base, **_as(account)}) for account in chosen]
-
-
 def scanned_provider(config: Config) -> Callable[[CloudObject], ProviderConfig | None]:
     """Whom to ask about an object that a scan has found: as the scan does, and as nobody else.
 
@@ -142,34 +214,7 @@ def scanned_provider(config: Config) -> Callable[[CloudObject], ProviderConfig |
     """
 
     def provider(found: CloudObject) -> ProviderConfig | None:
-        wanted = config.scan.aws or AwsScan()
-        if found.cloud != "aws" or found.account is None:
-            return None
-        configured = {account.id for account in wanted.accounts}
-        if configured and found.account not in configured:
-            return None
-        (base,) = aws_providers(config, wanted, (found.account,) if configured else ())
-        regions = (found.region,) if found.region != "global" else wanted.regions
-        region = {"region": regions[0]} if regions else {}
-        return replace(base, key="aws", settings={**region, **base.settings, "allowed_account_ids.0": found.account})
+        one = next((one for one in _CLOUDS if one.cloud.name == found.cloud), None)
+        return one.provider(config, found) if one is not None else None
 
     return provider
-
-
-def _as(account: AwsAccount) -> dict[str, str]:
-    role = {"assume_role.role_arn": account.role} if account.role else {}
-    return {"allowed_account_ids.0": account.id, **role}
-
-
-def _own_region(provider: ProviderConfig) -> tuple[str, ...]:
-    """The region that the provider's settings, the environment or the profile name."""
-    named = provider.settings.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-    if not named:
-        from botocore.session import Session
-
-        named = Session(profile=provider.settings.get("profile")).get_config_variable("region")
-    if not named:
-        raise UsageError(
-            "no region is known to scan", "add `scan: {aws: {regions: [...]}}` to tfguard.yaml, or --region"
-        )
-    return (named,)

@@ -22,10 +22,9 @@ from tfguard.errors import UsageError
 from tfguard.flows.context import StackContext
 from tfguard.flows.looking import Surroundings
 from tfguard.flows.records import Records
-from tfguard.inventory.actions import AwsActions
-from tfguard.inventory.aws import AwsInventory
-from tfguard.inventory.combined import CombinedInventory
+from tfguard.inventory.clouds import CombinedActions, inventory_of_clouds
 from tfguard.inventory.credentials import RunCredentials
+from tfguard.model.cloud import cloud_of_source
 from tfguard.model.config import Config
 from tfguard.model.operation import Stack
 from tfguard.model.since import KeptScan
@@ -76,7 +75,7 @@ def stack_context(
         partial(known_files, invocation, config, config_path),
         credentials,
         partial(_known_places, invocation, config, config_path),
-        AwsActions(catalog),
+        CombinedActions(catalog),
         run_folder(invocation, location.stack),
         partial(_scanned_places, invocation, config, config_path, kept.scope.states if kept else ()),
     )
@@ -115,10 +114,8 @@ def known_files(invocation: Invocation, config: Config, config_path: Path | None
 
 
 def _inventory(installed: InstalledEngine, will_list: bool) -> Inventory:
-    aws = AwsInventory(load_catalog())
-    if will_list and any(source.endswith("/aws") for source in installed.providers):
-        aws.warm_up()
-    return CombinedInventory([aws])
+    used = {cloud.name for source in installed.providers if (cloud := cloud_of_source(source)) is not None}
+    return inventory_of_clouds(load_catalog(), used if will_list else ())
 
 
 def run_folder(invocation: Invocation, stack: Stack) -> Path:

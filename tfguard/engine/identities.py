@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tfguard.catalog.catalog import Catalog
+from tfguard.catalog.types import ResourceType
 from tfguard.engine.documents import at_path, masked
-from tfguard.model.arn import place_in
+from tfguard.model.arn import account_in, place_in
+from tfguard.model.cloud import cloud_named
 from tfguard.model.secrets import is_secret
 
 _REGION = "region"
@@ -44,10 +46,19 @@ def place_of(catalog: Catalog, resource_type: str, values: object, mask: object)
     known = catalog.get(catalog.canonical(resource_type))
     if known is None:
         return "", ""
-    told = [place_in(at_path(values, name) or "") for name in known.placed_by if not masked(mask, name)]
-    account = next((account for account, _ in told if account.isdecimal()), "")
+    names = [at_path(values, name) or "" for name in known.placed_by if not masked(mask, name)]
+    account = next(filter(None, map(account_in, names)), "") or _own_account(known, values, mask)
     own = "" if known.is_global or masked(mask, _REGION) else at_path(values, _REGION)
-    return account, own or next((region for _, region in told if region), "")
+    return account, own or next((region for _, region in map(place_in, names) if region), "")
+
+
+def _own_account(known: ResourceType, values: object, mask: object) -> str:
+    """The account that an instance names itself: the id of its project, and no number, which nothing else names."""
+    cloud = cloud_named(known.cloud)
+    if cloud is None or not cloud.place_is_account or masked(mask, cloud.own_place):
+        return ""
+    account = at_path(values, cloud.own_place) or ""
+    return "" if account.isdecimal() else account
 
 
 def copies_in(catalog: Catalog, resource_type: str, values: object, secrets: frozenset[str]) -> Iterator[str]:

@@ -31,6 +31,7 @@ from tfguard.engine.providers import (
 )
 from tfguard.errors import InputError
 from tfguard.model.address import module_path, without_instance_key
+from tfguard.model.cloud import cloud_of_source
 from tfguard.model.plan import Action, Plan, PlannedChange
 
 _ACTIONS: Mapping[tuple[str, ...], Action] = {
@@ -135,7 +136,10 @@ def _change(
         raise WrongShapeError("address or type of a change")
     actions = _actions(change)
     after, before = optional_object(change, "after"), optional_object(change, "before")
-    region = (after or before).get("region")
+    cloud = cloud_of_source(text(item.get("provider_name")))
+    place = (after or before).get(cloud.own_place if cloud else "region")
+    place = place if isinstance(place, str) and place else None
+    is_account = cloud is not None and cloud.place_is_account
     mask, unknown = change.get("after_sensitive"), change.get("after_unknown")
     unseen = unseen_of(catalog, resource_type, mask, unknown)
     differs = _differing(before, after, unknown, configured.get(_configuration_address(address), frozenset()))
@@ -151,7 +155,8 @@ def _change(
         create_first=actions == ("create", "delete"),
         importing=text(mapping(change.get("importing")).get("id")) or ("" if "importing" in change else None),
         previous_address=optional_text(item, "previous_address") or None,
-        region=region if isinstance(region, str) and region else None,
+        region=None if is_account else place,
+        own_account=place if is_account else None,
         withheld=tuple(
             sorted(
                 withheld_of(catalog, resource_type, after, mask, secrets)
@@ -166,6 +171,13 @@ def _change(
     )
 
 
+# What the google provider calls all labels of an object, and what it only notes in the state: which of these are the
+# configuration's. An import notes none, so that the plan of one updates each object with labels, also where they fit.
+# Source: https://github.com/hashicorp/terraform-provider-google/issues/20063
+_ALL_LABELS = "effective_labels"
+_WHOSE_LABELS = frozenset({"labels", "resource_labels", "terraform_labels"})
+
+
 def _differing(before: Json, after: Json, unknown: object, given: frozenset[str]) -> tuple[str, ...]:
     """The names of the arguments that change. What is computed, and not known before the apply, is none of them.
 
@@ -175,6 +187,9 @@ def _differing(before: Json, after: Json, unknown: object, given: frozenset[str]
         return ()
     open_ended = {name for name, mask in mapping(unknown).items() if both_mark(mask, True)}
     changed = {name for name, value in after.items() if _bare(before.get(name)) != _bare(value)} - open_ended
+    labels = after.get(_ALL_LABELS)
+    if labels is not None and labels == before.get(_ALL_LABELS) and _ALL_LABELS not in open_ended:
+        changed -= _WHOSE_LABELS
     return tuple(sorted(changed | (open_ended & given)))
 
 

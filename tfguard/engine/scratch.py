@@ -11,6 +11,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from tfguard.engine.queries import captured
 from tfguard.engine.short_errors import errors_in_text, short_error
 from tfguard.engine.state import is_encrypted, parse_state
 from tfguard.errors import InputError, OperationAliveError
+from tfguard.model.cloud import CLOUDS, cloud_of_source
 from tfguard.model.event import EngineEvent, EventKind
 from tfguard.model.failure import blocks_deletion
 from tfguard.model.lease import ProcessIdentity
@@ -43,13 +45,15 @@ _NOT_THERE = "Cannot import non-existent remote object"
 _NO_IMPORT = re.compile(r"^resource \w+ doesn't support import\W*$|^Resource Import Not Implemented$")
 _BUILTIN = "terraform.io/builtin/"
 _GLOBAL = "global"
+_NO_PROJECT = re.compile(r"(organizations|folders)/")
 
 # Of no use for a delete; the names of tags may have dots in them.
-_LEFT_OUT = frozenset({"alias", "default_tags", "ignore_tags", "version"})
+_LEFT_OUT = frozenset({"alias", "default_labels", "default_tags", "ignore_tags", "version"})
 # They change neither whom the provider asks nor where, so that a delete may do without their values.
-_HARMLESS = _LEFT_OUT | {"max_retries", "retry_mode", "s3_us_east_1_regional_endpoint", "sts_region", "user_agent"}
+_OF_AWS = frozenset({"max_retries", "retry_mode", "s3_us_east_1_regional_endpoint", "sts_region", "user_agent"})
+_HARMLESS = _LEFT_OUT | _OF_AWS | {name for cloud in CLOUDS for name in cloud.harmless}
 # Of a map every key is a name of the user's, dots and digits in it mean nothing.
-_MAPS = frozenset({"labels", "tags"})
+_MAPS = frozenset({"default_labels", "labels", "tags"})
 _CREDENTIAL = re.compile(r"secret|token|password|private_key|access_key|api_key|credentials", re.IGNORECASE)
 _FILE_SETTING = re.compile(r"(?:^|[._])(?:file|files\.\d+|credentials|bundle)$")
 _FILE_VARIABLE = re.compile(r"(_FILE|_CREDENTIALS|_BUNDLE)$")
@@ -201,19 +205,24 @@ class ScratchDeletion:
         return sorted(name for name in unknown if name.split(".")[0] not in _HARMLESS)
 
     def _settings(self) -> Mapping[str, str]:
-        """The settings of the provider block, with the object's own region, and files as this folder finds them."""
+        """The settings of the provider block, with the object's own place, and files as this folder finds them."""
+        place, cloud = self.target.place, cloud_of_source(self._source)
+        left_out = _LEFT_OUT | cloud.made_up if cloud else _LEFT_OUT
         settings = {
             name: self._anchored(value) if _FILE_SETTING.search(name) else value
             for name, value in self.target.provider.settings.items()
-            if name.split(".")[0] not in _LEFT_OUT
+            if name.split(".")[0] not in left_out
         }
-        region = self.target.region
-        return settings if region in (None, "", _GLOBAL) else {**settings, "region": region}
+        if place in (None, "", _GLOBAL) or _NO_PROJECT.match(place):
+            return settings
+        return {**settings, cloud.own_place if cloud else "region": place}
 
     def _anchored(self, value: str) -> str:
         """The name of a file, which the engine takes as relative to its working directory."""
-        path = self.stack / value
-        return str(path.absolute()) if value and path.is_file() else value
+        with suppress(OSError):  # a key itself may stand there, which is too long for a name
+            path = self.stack / value
+            return str(path.absolute()) if value and path.is_file() else value
+        return value
 
     def _refuse_while_in_use(self) -> None:
         if engine_writing_to(self.directory):

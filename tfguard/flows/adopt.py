@@ -18,6 +18,7 @@ from tfguard.flows.settle import settle_those_that_saw
 from tfguard.flows.stray_look import ProviderOf, end_of
 from tfguard.flows.upkeep import Upkeep, holding
 from tfguard.model.address import import_block, without_instance_key
+from tfguard.model.cloud import cloud_of_type, own_place_of
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.finding import Finding
 from tfguard.model.ids import new_operation_id
@@ -471,13 +472,16 @@ def fitting_provider(finding: Finding, known: Mapping[str, ProviderConfig]) -> s
     The one through which it was seen comes first, unless that looks elsewhere; where nothing fits, the engine tells.
     """
     found = finding.object
-    if found is None or found.region in ("", "global"):
+    place = own_place_of(found) if found else None
+    if found is None or place in (None, ""):
         return ""
+    cloud = cloud_of_type(found.type)
+    setting, names = (cloud.own_place, cloud.sources) if cloud else ("region", (found.type.partition("_")[0],))
     fits = [
         key
         for key, one in known.items()
-        if ":" not in key and key.partition(".")[0] == found.type.partition("_")[0]
-        if one.settings.get("region") == found.region
+        if ":" not in key and key.partition(".")[0] in names
+        if one.settings.get(setting) == place
     ]
     best = finding.provider_key if finding.provider_key in fits else min(fits, default="")
     return best if "." in best else ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from tfguard.flows.looking import Surroundings
-from tfguard.flows.stray_look import region_of
+from tfguard.model.cloud import own_place_of
 from tfguard.model.inventory import CloudObject, Gap
 from tfguard.model.plan import ProviderConfig
 from tfguard.ports import Clock
@@ -25,7 +25,7 @@ def hanging_on(
         return (), ()
     hanging: list[CloudObject] = []
     gaps: list[Gap] = []
-    for listing in around.inventory.list_many(dependant_types(around.catalog, kind), provider, region_of(found)):
+    for listing in around.inventory.list_many(dependant_types(around.catalog, kind), provider, own_place_of(found)):
         hanging += [
             one
             for one in listing.objects

@@ -58,7 +58,7 @@ class Dependants:
         self._context, self._around, self._before, self._hidden = context, context.around, before, hidden
         self._containers = list(self._among(steps))
         keys = {
-            (wanted, one.step.provider_key, one.step.region or ""): provider_for(
+            (wanted, one.step.provider_key, one.step.own_place or ""): provider_for(
                 one.step, providers, self._around.config
             )
             for one in self._containers

@@ -29,11 +29,11 @@ from tfguard.flows.stray_look import (
     Waits,
     object_now,
     provider_of,
-    region_of,
     seen_at,
     surely_now,
 )
 from tfguard.flows.upkeep import Upkeep, holding
+from tfguard.model.cloud import CLOUDS, own_place_of
 from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind, LedgerDamage, latest
 from tfguard.model.durations import in_words
 from tfguard.model.event import EngineEvent, EventKind
@@ -128,9 +128,9 @@ class _Target:
         return tuple(dict.fromkeys(name for name in (self.object.arn, self.object.import_id, self.name) if name))
 
     @property
-    def region(self) -> str | None:
-        """The region to ask, None for what exists once in an account."""
-        return region_of(self.object)
+    def place(self) -> str | None:
+        """The region or the project to ask, None where the provider configuration alone tells."""
+        return own_place_of(self.object)
 
 
 def destroy_orphans(
@@ -240,11 +240,12 @@ class _Run:
         self._directory = directory
         self._provider_of = provider_of
         self._own = OwnOperations(context.records)
-        scan = context.around.config.scan.aws
+        config, catalog = context.around.config, context.around.catalog
         self._rules = DestroyRules(
             options.stateful,
-            context.around.config.consistency_grace,
-            tuple(account.id for account in scan.accounts) if scan else (),
+            config.consistency_grace,
+            {cloud.name: config.scan.accounts(cloud.name) for cloud in CLOUDS},
+            {entry.type: why for entry in catalog if (why := entry.never_destroyed) is not None},
         )
 
     @property
@@ -445,7 +446,7 @@ class _Run:
         if self._is_deleted_by_call(found):
             return self._by_call(target)
         snapshot = self._options.final_snapshot
-        wanted = DeletionTarget(found.type, found.import_id, target.provider, target.region, snapshot)
+        wanted = DeletionTarget(found.type, found.import_id, target.provider, target.place, snapshot)
         directory = self._directory / target.finding.id
         imported = engine.prepare_deletion(wanted, directory, self._user_agent)
         if imported.found is False:
@@ -525,7 +526,7 @@ class _Run:
         if self._around.inventory.covers(found.type):
             now = self._now(target)
             return Refusal("it is still there", _AGAIN) if isinstance(now, CloudObject) else now
-        wanted = DeletionTarget(found.type, found.import_id, target.provider, target.region)
+        wanted = DeletionTarget(found.type, found.import_id, target.provider, target.place)
         again = self._context.engine.prepare_deletion(wanted, self._directory / "verify", self._user_agent)
         if again.found is None:
             return _refused("the engine could not tell", again, _AGAIN)

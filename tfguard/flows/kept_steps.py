@@ -34,6 +34,7 @@ def _step(change: PlannedChange, before: StateSnapshot) -> Step:
         desired=change.desired,
         before=change.before,
         region=change.region,
+        own_account=change.own_account,
         provider_key=key,
         withheld=change.withheld,
         deposed=change.deposed,
@@ -102,6 +103,7 @@ def _without_marked(step: Step, hidden: Withholding) -> Step:
         error=hidden.text(step.error, "its words may not be kept") if step.error else step.error,
         region=place(step.region),
         account=place(step.account),
+        own_account=place(step.own_account),
         provider_key=hidden.address(step.provider_key),
     )
     kept = tuple(unnamed(seen) for seen in step.observed if not names_one(seen))

@@ -12,8 +12,9 @@ from tfguard.flows.context import StackContext
 from tfguard.flows.history import findings
 from tfguard.flows.known_states import is_held
 from tfguard.flows.stray_findings import OwnOperations
-from tfguard.flows.stray_look import Waits, provider_of, region_of, surely_now
+from tfguard.flows.stray_look import Waits, provider_of, surely_now
 from tfguard.flows.tainted import ReadState
+from tfguard.model.cloud import cloud_named
 from tfguard.model.config import OnGap
 from tfguard.model.finding import Finding
 from tfguard.model.inventory import CloudObject
@@ -98,6 +99,7 @@ def steps_to_look_for(context: StackContext, left: Sequence[Leftover]) -> tuple[
 
 def _step(context: StackContext, one: Leftover) -> Step:
     found, kind = one.object, context.around.catalog.get(one.object.type)
+    cloud = cloud_named(found.cloud)
     told = {"id": found.id, "arn": found.arn, "name": found.name, **found.identity}
     return Step(
         address=one.finding.address or next(iter(one.finding.addresses), one.finding.id),
@@ -108,8 +110,9 @@ def _step(context: StackContext, one: Leftover) -> Step:
         before={name: value for name, value in told.items() if value and kind and name in kind.attributes},
         cloud=found.cloud,
         account=found.account,
-        region=region_of(found),
+        region=None if found.region == "global" else found.region,
         provider_key=one.provider.key if one.provider else "",
+        own_account=found.account if cloud is not None and cloud.place_is_account else None,
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tfguard.catalog.catalog import Catalog
 from tfguard.flows.providers import provider_for
+from tfguard.model.cloud import cloud_of_type
 from tfguard.model.config import Config
 from tfguard.model.inventory import UNKNOWN_REGION, Gap, Listing, Scope
 from tfguard.model.operation import BaselineEntry, Step
@@ -71,13 +72,22 @@ class Looking:
 
 
 def _answer(key: ListingKey, future: Future[Listing], why_not: str) -> Listing:
-    scope = Scope("", None, key[2], key[1])
+    scope = _unasked(key)
     if not future.done() or future.cancelled():
         return Listing(key[0], scope, (), Gap(f"{key[1]} {key[0]}", why_not))
     if defect := future.exception():
         # A list that breaks is an incomplete look like any other (rule 12), and no reason to lose the outcome.
         return Listing(key[0], scope, (), Gap(f"{key[1]} {key[0]}", f"the list failed: {type(defect).__name__}"))
     return future.result()
+
+
+def _unasked(key: ListingKey) -> Scope:
+    """Where a list was to look that nobody has an answer of: the own place of a resource is all that is known."""
+    kind, provider_key, place = key
+    cloud = cloud_of_type(kind)
+    if cloud is not None and cloud.place_is_account:
+        return Scope("", place or None, UNKNOWN_REGION, provider_key)
+    return Scope("", None, place, provider_key)
 
 
 def keys_of(

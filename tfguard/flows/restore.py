@@ -10,8 +10,9 @@ from tfguard.errors import InputError, TfguardError, UsageError
 from tfguard.flows.context import StackContext
 from tfguard.flows.retain import decided_object
 from tfguard.flows.stray_findings import OwnOperations
-from tfguard.flows.stray_look import ProviderOf, Waits, end_of, object_now, provider_of, region_of, waiting_in
+from tfguard.flows.stray_look import ProviderOf, Waits, end_of, object_now, provider_of, waiting_in
 from tfguard.model.action import ActionAnswer
+from tfguard.model.cloud import own_place_of
 from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind
 from tfguard.model.finding import Finding
 from tfguard.model.inventory import CloudObject, Listing
@@ -46,12 +47,13 @@ class Restorer:
         provider = self._provider(finding, found)
         if provider is None:
             return None
-        inventory, region = self._context.around.inventory, region_of(found)
-        asked = (found.type, provider.key, region)
+        inventory, place = self._context.around.inventory, own_place_of(found)
+        asked = (found.type, provider.key, place)
         if asked not in self._listings:
-            self._listings[asked] = inventory.list(found.type, provider, region)
+            self._listings[asked] = inventory.list(found.type, provider, place)
         one = waiting_in(self._listings[asked], found)
-        return inventory.detail(one, provider).found if one else None
+        answer = inventory.detail(one, provider) if one else None
+        return answer.found if answer is not None and not answer.gone else None
 
     def calls(self, found: CloudObject) -> tuple[str, ...]:
         """What would be called, as the provider names it."""

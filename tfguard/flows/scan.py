@@ -17,6 +17,7 @@ from tfguard.errors import ExitCode, InputError, InterruptedRunError
 from tfguard.flows.parallel import Parallel
 from tfguard.flows.scan_records import ScannedRecords
 from tfguard.flows.scan_states import ScannedStates
+from tfguard.model.cloud import cloud_named, is_nameless
 from tfguard.model.config import IgnoreRule
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.finding import Finding, Verdict
@@ -29,6 +30,7 @@ from tfguard.reconcile.explaining import Explainer, Explanation
 from tfguard.reconcile.scopes import Place, looked_at, scope_of
 from tfguard.reconcile.state_index import StateIndex, Unlisted
 from tfguard.reconcile.verdicts import IgnoreRules, Judge, Makers, Ruling, kept_by, last_decisions, soft_deleted
+from tfguard.reconcile.wanted import named_object
 
 _TO_BE_SETTLED = (Verdict.ORPHANED, Verdict.DUPLICATED, Verdict.UNMANAGED)
 _NOBODY_ASKED = "check the credentials, and what --region and tfguard.yaml say of whom to ask; then scan again"
@@ -121,7 +123,9 @@ class _Scan:
             self._records.read(self._states.record_places)  # those of stacks that are there since then
             judge = self._judge()
         self._conclude(candidates, judge)
-        lost = [strays.missing(one) for one in self._unlisted()]
+        unlisted = self._unlisted()
+        there = self._parallel.results("details", self._is_there, unlisted)
+        lost = [strays.missing(one) for one, is_there in zip(unlisted, there, strict=True) if not is_there]
         self._summary[Verdict.MISSING.value] += len(lost)
         gaps = (*self._states.gaps, *self._records.gaps, *self._gaps)
         secrets = self._index.secrets
@@ -163,6 +167,9 @@ class _Scan:
         shards = self._request.shards
         candidates: list[CloudObject] = []
         done = answered = asked = 0
+        # Of an organization there are as many listings of a type as it has projects.
+        wide = {(shard.provider.key, kind) for shard in shards if shard.wide for kind in shard.types}
+        by_account = set[tuple[str, str]]()
 
         def one_more(_: Shard) -> None:
             nonlocal done
@@ -172,15 +179,19 @@ class _Scan:
         self._tell(Progress("listing", 0, len(shards)))
         for listing in self._ports.lister.list(shards, one_more):
             self._go_on()
-            answered += bool(listing.type)  # without one it tells what is wrong with the whole
+            if (several := (listing.scope.provider_key, listing.type)) in wide:
+                by_account.add(several)
+            else:
+                answered += bool(listing.type)  # without one it tells what is wrong with the whole
             asked += listing.asked
             candidates += self._judged(listing, judge)
         self._go_on()
-        left = sum(len(shard.types) for shard in shards) - answered
+        left = sum(len(shard.types) for shard in shards if not shard.wide) - answered
+        left = max(left, 0) + len(wide - by_account)
         if left > 0:
             self._gaps[Gap("scan", f"{left} lists were not answered")] = None
         reasons = {gap.reason for gap in self._gaps}
-        if answered and not asked and len(reasons) == 1:
+        if (answered or by_account) and not asked and len(reasons) == 1:
             raise InputError(f"nothing could be listed anywhere: {reasons.pop()}", _NOBODY_ASKED)
         return candidates
 
@@ -238,7 +249,8 @@ class _Scan:
     def _conclude(self, candidates: Sequence[CloudObject], judge: Judge) -> None:
         """Judge the candidates, with everything that can be known of them."""
         for detail in self._parallel.results("details", self._detail, self._waiting):
-            self._ruled(detail.found, soft_deleted(detail.found))
+            if not detail.gone:
+                self._ruled(detail.found, soft_deleted(detail.found))
         unclaimed = _each_once(candidates)
         for claimed in (judge.claimed, judge.claimed_alone):
             unclaimed = [found for found in unclaimed if not self._ruled(found, claimed(found))]
@@ -247,7 +259,8 @@ class _Scan:
         rest = [found for position, found in enumerate(unclaimed) if position not in recognised]
         explained: list[tuple[CloudObject, tuple[Explanation, ...]]] = []
         findings: list[Finding] = []
-        details = self._parallel.results("details", self._detail, rest)
+        looked = self._parallel.results("details", self._detail, rest)
+        details = [detail for detail in looked if not detail.gone]  # an index of them lags behind what there is
         self._records.read_older([detail.found for detail in details])
         for detail in details:
             found, told = detail.found, self._explainer.explain(detail.found)
@@ -277,6 +290,10 @@ class _Scan:
     def _unclear(self, detail: Detail, told: Sequence[Explanation], ruling: Ruling | None) -> Finding | None:
         """The finding for an object of which nothing may be said now; None where something may."""
         found = detail.found
+        if is_nameless(found):
+            why_not = "the id of its project is not known, under which a state would have it"
+            self._untold(found, why_not)
+            return strays.unknown(found, (Evidence(EvidenceKind.GAP, why_not),))
         if live := next((one for one in told if one.live), None):
             runs = Evidence(EvidenceKind.OPERATION, f"operation {live.operation_id} runs now, and may be at work on it")
             self._untold(found, f"operation {live.operation_id} runs now")
@@ -332,10 +349,28 @@ class _Scan:
 
     def _provider(self, found: CloudObject) -> ProviderConfig | None:
         """Through which configuration an object was listed: the one that may work in its account."""
+        cloud = cloud_named(found.cloud)
+        if cloud is None:
+            return None
         known = [shard.provider for shard in self._request.shards if shard.cloud == found.cloud]
-        guarded = (one for one in known if one.settings.get("allowed_account_ids.0") == found.account)
-        free = (one for one in known if "allowed_account_ids.0" not in one.settings)
+        guarded = (one for one in known if cloud.guarded_account(one.settings) == found.account)
+        free = (one for one in known if cloud.guarded_account(one.settings) is None)
         return next(guarded, None) or next(free, None)
+
+    def _is_there(self, one: Unlisted) -> bool:
+        """Whether what no list has may be there all the same, by its own service's word: what lists it may be an index
+        that lags. One that cannot be asked for is a gap."""
+        kind = self._ports.catalog.get(one.type)
+        if kind is None or kind.get is None or not self._ports.inventory.covers(one.type):
+            return False
+        found = named_object(kind, one.arn, Scope(kind.cloud, one.account, one.region))
+        provider = self._provider(found) if found else None
+        if found is None or provider is None:
+            return False
+        answer = self._ports.inventory.detail(found, provider)
+        if answer.gap is not None:
+            self._gaps[answer.gap] = None
+        return not answer.gone
 
     def _unlisted(self) -> list[Unlisted]:
         here = {(kind, account, region) for _, account, region, kind in self._complete if account is not None}

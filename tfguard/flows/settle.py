@@ -16,6 +16,7 @@ from tfguard.flows.removals import note_removals
 from tfguard.flows.run_folder import discard_run_folder
 from tfguard.flows.verify import Run, Verdict, verify
 from tfguard.flows.withholding import also_hiding, of_record
+from tfguard.model.cloud import cloud_of_source
 from tfguard.model.disposition import Disposition
 from tfguard.model.evidence import Evidence, EvidenceKind
 from tfguard.model.operation import (
@@ -308,9 +309,14 @@ def providers_of(
     plan = context.plan_now(arguments)
     if isinstance(plan, str):
         context.console.warn(f"the provider's settings in the configuration cannot be read: {plan}")
-        nowhere = {key: ProviderConfig(key, source, {}, frozenset({"region"})) for key, source in used.items()}
+        nowhere = {key: _nowhere(key, source) for key, source in used.items()}
         return {**nowhere, **recorded} if unrecorded else recorded
     return {**recorded, **plan.providers}
+
+
+def _nowhere(key: str, source: str) -> ProviderConfig:
+    cloud = cloud_of_source(source)
+    return ProviderConfig(key, source, {}, frozenset({cloud.own_place if cloud else "region"}))
 
 
 def with_earlier(before: Sequence[Step], after: Sequence[Step]) -> tuple[Step, ...]:

@@ -11,8 +11,9 @@ from tfguard.flows.looking import Surroundings
 from tfguard.flows.providers import provider_for
 from tfguard.flows.settle import providers_of
 from tfguard.flows.stray_findings import OwnOperations
+from tfguard.model.cloud import cloud_named, own_place_of
 from tfguard.model.finding import Finding
-from tfguard.model.inventory import CloudObject, Listing
+from tfguard.model.inventory import CloudObject, Detail, Listing
 from tfguard.model.operation import Operation, Step
 from tfguard.model.plan import Action, ProviderConfig
 from tfguard.model.secrets import WITHHELD_WORD
@@ -33,7 +34,7 @@ _PAUSE = 2.0
 _IMPORT_AGAIN = "`tfguard orphans import` with this finding restores and imports it"
 NOBODY_TO_ASK = Refusal(
     "whom to ask about it is not known: no operation of this stack tells, and no account is configured",
-    "run it in the stack that made it, or add its account to `scan: {aws: {accounts: ...}}`",
+    "run it in the stack that made it, or add its account or project to `scan:` in tfguard.yaml",
 )
 
 
@@ -81,11 +82,6 @@ def end_of(waiting: CloudObject) -> str:
     return f"gone after {waiting.gone_after:%Y-%m-%d %H:%M}Z"
 
 
-def region_of(found: CloudObject) -> str | None:
-    """The region to ask for an object, None for what exists once in an account."""
-    return None if found.region == "global" else found.region
-
-
 def object_now(around: Surroundings, before: CloudObject, provider: ProviderConfig) -> CloudObject | Refusal | None:
     """The object as a list tells it now, with its details; None where it was looked for completely and is not there.
 
@@ -95,24 +91,42 @@ def object_now(around: Surroundings, before: CloudObject, provider: ProviderConf
         return Refusal(f"it cannot be looked at: {before.type} cannot be listed", "look at it at the provider")
     if before.import_id.startswith(WITHHELD_WORD):
         return Refusal("it cannot be looked for: what names it is withheld", "look for it at the provider")
-    listing = around.inventory.list(before.type, provider, region_of(before))
+    listing = around.inventory.list(before.type, provider, own_place_of(before))
     asked = listing.scope.account
     if before.account is not None and asked not in (None, before.account):
         what = f"it is in the account {before.account}, and the list tells of {asked}"
         return Refusal(what, "run it with the credentials of the object's account")
+    kind = around.catalog.get(before.type)
+    confirms = kind is not None and kind.get is not None  # what lists it is an index that lags
     for one in listing.objects:
         if one.key in (before.key, replace(before, account=one.account).key):
-            return around.inventory.detail(one, provider).found
+            return _confirmed(around.inventory.detail(one, provider), confirms)
     if deleted := waiting_in(listing, before):
-        waiting = around.inventory.detail(deleted, provider).found
+        told = around.inventory.detail(deleted, provider)
+        if told.gone:
+            return None
+        waiting = told.found
         return Waits(f"it is deleted, and {end_of(waiting)}", f"wait, or bring it back: {_IMPORT_AGAIN}", found=waiting)
     if listing.gap is not None:
         whose = f" by the credentials of its account, {before.account}" if before.account else ""
         return Refusal(f"it cannot be looked at: {listing.gap.reason}", f"let it be listed{whose}")
     if before.account is not None and asked is None:
         what = "it is not listed, and which account the list tells of is not known"
-        return Refusal(what, "let the provider tell it: allow sts:GetCallerIdentity")
+        cloud = cloud_named(before.cloud)
+        return Refusal(what, cloud.tell_it if cloud else "let the provider tell it")
+    if confirms and before.identity:  # an object without attributes is one that a record tells, with its id alone
+        return _confirmed(around.inventory.detail(before, provider), confirms)
     return None
+
+
+def _confirmed(answer: Detail, confirms: bool) -> CloudObject | Refusal | None:
+    """The object as its own service tells it; None where that has it no more."""
+    if answer.gone:
+        return None
+    if confirms and answer.gap is not None:
+        what = f"whether it is still there cannot be asked: {answer.gap.reason}"
+        return Refusal(what, "let it be read: its own service has the last word")
+    return answer.found
 
 
 def seen_at(context: StackContext, own: OwnOperations, finding: Finding) -> datetime | None:

@@ -16,6 +16,7 @@ from tfguard.flows.settle import Settling, providers_of, settle
 from tfguard.flows.stray_findings import findings_with
 from tfguard.flows.tainted import hidden_as_before
 from tfguard.flows.upkeep import holding
+from tfguard.model.cloud import cloud_of_type
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.ids import new_operation_id
@@ -146,8 +147,10 @@ def _is_listed(
         return False
     step = Step(held.address, held.type, held.provider, Action.UPDATE, provider_key=held.provider_key)
     provider = provider_for(step, providers_of(context, made_by, [step], options.variables), context.around.config)
-    listing = inventory.list(held.type, provider, held.region or None)
     account = finding.object.account if finding.object else held.account or None
+    cloud = cloud_of_type(held.type)
+    place = account if cloud is not None and cloud.place_is_account else held.region or None
+    listing = inventory.list(held.type, provider, place)
     if account and listing.scope.account not in (None, account):
         raise UsageError(
             f"{finding.address} is in the account {account}, and the list tells of {listing.scope.account}",
@@ -155,7 +158,10 @@ def _is_listed(
         )
     same = [one for one in listing.objects if same_object(kind, held.identity, one)]
     if same:
-        now = inventory.detail(same[0], provider).found
+        looked = inventory.detail(same[0], provider)
+        if looked.gone:
+            raise _gone(finding)
+        now = looked.found
         if finding.object is not None and (changes := changed_since(finding, now)):
             raise UsageError(
                 f"{finding.address} is not what the apply left there any more: {', '.join(changes)} changed",

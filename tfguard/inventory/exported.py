@@ -13,7 +13,7 @@ import io
 import json
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -25,7 +25,8 @@ from tfguard.catalog.types import PLACEHOLDER, ResourceType
 from tfguard.errors import InputError, UsageError
 from tfguard.inventory.expiry import parse_time
 from tfguard.inventory.items import fill, holds, to_object, with_tags
-from tfguard.model.arn import arn_part
+from tfguard.model.arn import arn_part, place_in
+from tfguard.model.cloud import cloud_of_type
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Gap, Listing, Scope
@@ -70,17 +71,24 @@ class Export:
 class ExportedLister:
     """Lists what exports hold. Implements `ports.ShardLister`.
 
-    With `regions` or `accounts`, only what is there counts, and what has no place or is in no region. Raises
-    `UsageError` for one of them in which no export has anything.
+    With `regions` or `accounts`, only what is there counts, and what has no place or is in no region. Types of a cloud
+    of which no export has anything are missing where the cloud is among `clouds` alone. Raises `UsageError` for a
+    region or account in which no export has anything.
     """
 
     def __init__(
-        self, exports: Sequence[Export], catalog: Catalog, regions: Sequence[str] = (), accounts: Sequence[str] = ()
+        self,
+        exports: Sequence[Export],
+        catalog: Catalog,
+        regions: Sequence[str] = (),
+        accounts: Sequence[str] = (),
+        clouds: Collection[str] = ("aws",),
     ) -> None:
         places = {place for export in exports for place, _ in export.listings}
         _check_places("--region", regions, {region for *_, region in places}, UNKNOWN_REGION)
         _check_places("--account", accounts, {account for _, account, _ in places}, None)
         self._exports = [_narrowed(export, regions, accounts) for export in exports]
+        self._clouds = {*clouds, *(cloud for cloud, *_ in places)}
         self._catalog = catalog
 
     def shards(self) -> tuple[Shard, ...]:
@@ -93,7 +101,12 @@ class ExportedLister:
         found = [_shard(place, service, tuple(types)) for (place, service), types in services.items()]
         there = {kind for shard in found for kind in shard.types}
         absent = [kind for export in self._exports for kind in export.types if kind not in there]
-        return (*found, *(_shard(("aws", None, UNKNOWN_REGION), self._service(kind), (kind,)) for kind in absent))
+        nowhere = (
+            _shard((cloud, None, UNKNOWN_REGION), self._service(kind), (kind,))
+            for kind in absent
+            if (cloud := _cloud_of(kind)) in self._clouds
+        )
+        return (*found, *nowhere)
 
     def list(self, shards: Sequence[Shard], done: Callable[[Shard], None]) -> Iterator[Listing]:
         """The objects of each place and type; a gap for a type that no export has a line of, and for what an export
@@ -136,6 +149,11 @@ class ExportedLister:
     def _service(self, kind: str) -> str:
         entry = self._catalog.get(kind)
         return entry.service if entry else "unknown"
+
+
+def _cloud_of(kind: str) -> str:
+    cloud = cloud_of_type(kind)
+    return cloud.name if cloud is not None else "aws"
 
 
 def _narrowed(export: Export, regions: Sequence[str], accounts: Sequence[str]) -> Export:
@@ -283,7 +301,8 @@ def _object(entry: ResourceType, row: Row) -> CloudObject:
     for key, expression in entry.keys.items():
         if key not in identity and expression == entry.name and named["name"]:
             identity[key] = named["name"]
-    account = plain(row.get("account")) or arn_part(said.get("arn"), 4)
+    named_in = said.get("arn") or (identity.get(entry.arn_key, "") if entry.arn_key else "")
+    account = plain(row.get("account")) or place_in(named_in)[0] or None
     region = _GLOBAL if entry.is_global else plain(row.get("region")) or arn_part(said.get("arn"), 3)
     object_id = said.get("id") or said.get("import_id") or said.get("arn", "")
     found = CloudObject(

@@ -32,7 +32,8 @@ _DIED = "the process that listed it died"
 
 
 def list_shard(inventory: Inventory, shard: Shard) -> Iterator[Listing]:
-    """The listing of each type of a shard. A defect in a listing is a gap too, and never ends the scan."""
+    """The listing of each type of a shard, one for each account of a wide one. A defect in a listing is a gap too, and
+    never ends the scan."""
     answered: set[str] = set()
     reason = "it was not answered"
     try:
@@ -41,12 +42,13 @@ def list_shard(inventory: Inventory, shard: Shard) -> Iterator[Listing]:
             yield listing
     except Exception as error:  # noqa: BLE001 (its words may quote a credential)
         reason = f"the listing failed ({type(error).__name__})"
+        if shard.wide:  # nobody knows of which accounts there is no answer yet
+            answered.clear()
     yield from _without_answer(shard, reason, answered)
 
 
 def _without_answer(shard: Shard, reason: str, answered: set[str] | None = None) -> Iterator[Listing]:
-    account = shard.provider.settings.get("allowed_account_ids.0")
-    scope = Scope(shard.cloud, account, shard.region or "global", shard.provider.key)
+    scope = Scope(shard.cloud, shard.account, shard.region or "global", shard.provider.key)
     for name in shard.types:
         if name not in (answered or ()):
             yield Listing(name, scope, gap=Gap(f"{scope} {name}", reason))

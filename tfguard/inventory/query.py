@@ -20,7 +20,8 @@ from tfguard.errors import InputError
 from tfguard.inventory.exported import Export, Place, filled, plain, with_origin
 from tfguard.inventory.items import look_up, with_tags
 from tfguard.inventory.query_limits import DEFAULT_LIMIT
-from tfguard.model.arn import arn_part
+from tfguard.model.arn import arn_part, place_in
+from tfguard.model.cloud import cloud_of_type
 from tfguard.model.inventory import UNKNOWN_REGION, CloudObject
 
 _START, _FOUND, _COMPLETE = "list_start", "list_resource_found", "list_complete"
@@ -216,7 +217,7 @@ def _object(entry: ResourceType, told: Json) -> CloudObject | None:
     object_id = plain(values.get("id")) or filled(entry.id, identity) or first
     found = CloudObject(
         cloud=entry.cloud,
-        account=plain(own.get("account_id")) or arn_part(arn, 4),
+        account=plain(own.get("account_id")) or _account(entry, arn, values, identity),
         region=region or UNKNOWN_REGION,
         type=entry.type,
         id=object_id,
@@ -228,6 +229,14 @@ def _object(entry: ResourceType, told: Json) -> CloudObject | None:
         stateful=entry.stateful,
     )
     return with_tags(entry, with_origin(entry, found, {}), values.get("tags_all") or values.get("tags"))
+
+
+def _account(entry: ResourceType, arn: str | None, values: Json, identity: Mapping[str, str]) -> str | None:
+    """The account in the object's unique name, or the project that it names itself."""
+    cloud = cloud_of_type(entry.type)
+    unique = arn or (identity.get(entry.arn_key, "") if entry.arn_key else "")
+    told = plain(values.get(cloud.own_place)) if cloud is not None and cloud.place_is_account else None
+    return place_in(unique)[0] or told
 
 
 def _name(entry: ResourceType, identity: Mapping[str, str]) -> str | None:

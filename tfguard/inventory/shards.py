@@ -12,9 +12,9 @@ from tfguard.catalog.loader import load_catalog
 from tfguard.catalog.patterns import listable_types
 from tfguard.errors import UsageError
 from tfguard.inventory import aws_settings as settings_of
-from tfguard.inventory.aws import AwsInventory
-from tfguard.inventory.combined import CombinedInventory
+from tfguard.inventory.clouds import inventory_of_clouds
 from tfguard.inventory.listers import DaskLister, ProcessLister, ThreadLister
+from tfguard.model.cloud import GOOGLE, cloud_of_source
 from tfguard.model.plan import ProviderConfig
 from tfguard.model.scan import Shard
 from tfguard.ports import Inventory, ShardLister
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 THREADS = "threads"
 PROCESSES = "processes"
 DASK = "dask://"
+_SEARCH = "cloudasset"
 
 
 def shards_for(
@@ -54,6 +55,19 @@ def shards_for(
     return tuple(sorted(shards, key=lambda shard: (-len(shard.types), shard.service, shard.region or "")))
 
 
+def shards_of_projects(
+    catalog: Catalog, provider: ProviderConfig, patterns: Sequence[str] = ("*",)
+) -> tuple[Shard, ...]:
+    """The shard of a provider configuration of Google Cloud: its searches answer for all locations of a project, for
+    all types of one at once, and what is listed below other things needs their list too, so that it is one alone.
+
+    Raises `UsageError` for a pattern that matches no type that can be listed.
+    """
+    cloud = cloud_of_source(provider.source) or GOOGLE
+    types = tuple(entry.type for entry in listable_types(catalog, patterns, cloud.name))
+    return (Shard(cloud.name, provider, None, _SEARCH, types),)
+
+
 def lister_for(
     executor: str, stop: Callable[[], bool], workers: int | None = None, inventory: Inventory | None = None
 ) -> ShardLister:
@@ -63,15 +77,15 @@ def lister_for(
     share; processes make their own. Raises `UsageError` for another executor, and where Dask is not installed.
     """
     if executor == THREADS:
-        return ThreadLister(inventory or aws_inventory(), stop, workers)
+        return ThreadLister(inventory or worker_inventory(), stop, workers)
     if executor == PROCESSES:
-        return ProcessLister(aws_inventory, stop, workers)
+        return ProcessLister(worker_inventory, stop, workers)
     if executor.startswith(DASK) and executor != DASK:
         if not _is_address(executor.removeprefix(DASK)):
             raise UsageError(f"{executor} names no scheduler", f"write {DASK}HOST:PORT, such as {DASK}localhost:8786")
         if find_spec("distributed") is None:
             raise UsageError("Dask is not installed", "pip install 'tfguard[dask]'")
-        return DaskLister(executor.removeprefix(DASK), aws_inventory, stop)
+        return DaskLister(executor.removeprefix(DASK), worker_inventory, stop)
     raise UsageError(
         f"{executor} is no executor", f"use {THREADS}, {PROCESSES}, or {DASK}HOST:PORT of a Dask scheduler"
     )
@@ -82,9 +96,9 @@ def _is_address(text: str) -> bool:
     return bool(host) and "/" not in host and port.isdecimal() and port.isascii() and 0 < int(port[:6]) < 1 << 16
 
 
-def aws_inventory() -> Inventory:
+def worker_inventory() -> Inventory:
     """The inventory as a worker makes it for itself."""
-    return CombinedInventory([AwsInventory(load_catalog())])
+    return inventory_of_clouds(load_catalog())
 
 
 def _in_region(provider: ProviderConfig, region: str) -> ProviderConfig:

@@ -1,8 +1,15 @@
-"""What an ARN tells of where an object is."""
+"""What the unique name of an object tells of where it is: an ARN, or a path below a project of Google Cloud."""
 
 from __future__ import annotations
 
+import re
+
 _PARTS = 6
+_ARN = "arn:"
+# As `//pubsub.googleapis.com/projects/app/topics/t` too, and with the version of an API before it.
+_PATH = re.compile(
+    r"(?:(?:https:)?//[\w.-]+/(?:[\w-]+/)*?)?(?P<kind>projects|folders|organizations)/(?P<name>[^/]+)(?:/|$)"
+)
 
 
 def arn_part(arn: str | None, number: int) -> str | None:
@@ -11,14 +18,30 @@ def arn_part(arn: str | None, number: int) -> str | None:
     return (parts[number] or None) if len(parts) == _PARTS and parts[0] == "arn" else None
 
 
-def place_in(arn: str) -> tuple[str, str]:
-    """The account and the region that an ARN names, each empty where it names none; both for what is no ARN."""
-    parts = arn.split(":", _PARTS - 1)
-    return (parts[4], parts[3]) if len(parts) == _PARTS and parts[0] == "arn" else ("", "")
+def place_in(name: str) -> tuple[str, str]:
+    """The account and the region that a unique name tells, each empty where it tells none; both for any other text.
+
+    The number of a Google project is no account: whatever else names it has the project's id.
+    """
+    if name.startswith(_ARN):
+        parts = name.split(":", _PARTS - 1)
+        return (parts[4], parts[3]) if len(parts) == _PARTS else ("", "")
+    path = _PATH.match(name)
+    if path is None:
+        return "", ""
+    if path["kind"] != "projects":
+        return f"{path['kind']}/{path['name']}", ""
+    return ("" if path["name"].isdecimal() else path["name"]), ""
+
+
+def account_in(name: str) -> str:
+    """The account of a customer that a unique name tells, empty where it tells none (`arn:aws:iam::aws:policy/...`)."""
+    account, _ = place_in(name)
+    return "" if name.startswith(_ARN) and not account.isdecimal() else account
 
 
 def names_elsewhere(arn: str, account: str | None, region: str) -> bool:
-    """Whether an ARN names another account or region than these; what either side leaves out is no difference."""
+    """Whether a unique name tells another account or region than these; what either leaves out is no difference."""
     named_account, named_region = place_in(arn)
     other_region = bool(named_region) and region not in ("", "global", named_region)
     return other_region or (bool(named_account) and account not in (None, named_account))

@@ -81,14 +81,22 @@ class AwsScan:
 
 @dataclass(frozen=True, slots=True)
 class GoogleScan:
-    """Where to look in Google Cloud; `projects` and `types` are patterns."""
+    """Where to look in Google Cloud: in an organization, in folders, or in projects; `projects` and `types` are
+    patterns. With an organization or folders, `projects` narrows them. Nothing of it: the caller's own project."""
 
     organization: str | None = None
     projects: tuple[str, ...] = ()
     types: tuple[str, ...] = ("*",)
+    folders: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _refuse_no_types(self.types)
+        for kind, numbers in (("organization", (self.organization,)), ("folders", self.folders)):
+            for number in numbers:
+                if number is not None and not re.fullmatch(r"\d{1,20}", number, re.ASCII):
+                    raise ValueError(f"{kind}: {number!r} is no number of one, such as 123456789012")
+        if self.organization is not None and self.folders:
+            raise ValueError("has organization and folders: the organization has the folders already")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +139,14 @@ class ScanConfig:
     aws: AwsScan | None = None
     google: GoogleScan | None = None
     ignore: tuple[IgnoreRule, ...] = ()
+
+    def accounts(self, cloud: str) -> tuple[str, ...]:
+        """Patterns of the accounts of a cloud that are configured; none where nothing says which they are."""
+        if cloud == "aws" and self.aws is not None:
+            return tuple(account.id for account in self.aws.accounts)
+        if cloud == "google" and self.google is not None:
+            return self.google.projects
+        return ()
 
 
 BESIDE_STATE = "beside-state"

@@ -22,6 +22,7 @@ class EvidenceKind(StrEnum):
     DESIRED_IDENTITY = "desired-identity"
     BASELINE_DIFFERENCE = "baseline-difference"
     CREATED_IN_WINDOW = "created-in-window"
+    PROVISIONED = "provisioned-label"
     NOT_LISTED = "not-listed"
     ENGINE_READ = "engine-read"
     ENGINE_EVENT = "engine-event"

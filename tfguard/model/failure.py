@@ -20,6 +20,10 @@ class FailureKind(StrEnum):
     OTHER = "other"
 
 
+CREATES = "create"
+"""The operation of a failure that tells that the call which makes the object failed, and not what it is called."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A failure's kind, one safe line, and the provider's API operation and HTTP status where they are known."""
@@ -36,6 +40,8 @@ _BLOCKS = re.compile(
     r"(?:^|[\s,])(?:[\w.]*(?:NotEmpty|InUse|AssociatedItem)[\w.]*|DependencyViolation|DeleteConflict\w*|"
     r"\w+Contains\w+Exception|Existing\w+Connections|"
     r"Invalid(?:DB|Cache|Cluster)\w*(?:SubnetGroup|ParameterGroup|Cluster)State\w*):"
+    r"|googleapi: Error 4\d\d: .*, (?:resourceInUseByAnotherResource|resourceInUse|containerNotEmpty)\b"
+    r"|Error trying to delete bucket \S+ (?:containing objects )?without `force_destroy`"
 )
 
 

@@ -19,8 +19,10 @@ ANY_VALUE = "*"
 class Scope:
     """Where objects of one provider configuration live.
 
-    `account` is the provider's account or project id, `None` when it could not be found out. `region` is `global`
-    for types that exist once in an account. `provider_key` names the provider configuration (`aws`, `aws.eu`).
+    `account` is the provider's account or project id, `None` when it could not be found out; for what lies in no
+    project of Google Cloud it is `organizations/N` or `folders/N`. `region` is `global` for types that exist once in an
+    account, and for every type of Google Cloud, where one search answers for all locations. `provider_key` names the
+    provider configuration (`aws`, `aws.eu`).
     """
 
     cloud: str
@@ -133,10 +135,14 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """An object with what further calls told of it. With a gap that is not all, and what it lacks says nothing."""
+    """An object with what further calls told of it. With a gap that is not all, and what it lacks says nothing.
+
+    One that is `gone` is not there any more, by its own service's word: what listed it is an index that lags.
+    """
 
     found: CloudObject
     gap: Gap | None = None
+    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

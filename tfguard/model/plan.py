@@ -52,7 +52,8 @@ class PlannedChange:
     `silent` tells that such a value is not known yet, and that the object's id may repeat it. `differs` names the
     arguments whose values change, `forced_by` those of them for which the object is made anew: names, never values.
     `filled` are those of `differs` of which the object as it was read has nothing.
-    What only goes from nothing to nothing (null to false, to 0, to an empty text or list) is no difference.
+    What only goes from nothing to nothing (null to false, to 0, to an empty text or list) is no difference. `region` or
+    `own_account` is the place that the resource names itself, whatever its provider configuration says.
     """
 
     address: str
@@ -72,6 +73,12 @@ class PlannedChange:
     differs: tuple[str, ...] = ()
     filled: tuple[str, ...] = ()
     forced_by: tuple[str, ...] = ()
+    own_account: str | None = None
+
+    @property
+    def own_place(self) -> str | None:
+        """The region or the account (a project) that the resource names itself."""
+        return self.own_account or self.region
 
 
 @dataclass(frozen=True, slots=True)

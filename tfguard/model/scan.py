@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from tfguard.model.cloud import cloud_named
 from tfguard.model.finding import Finding
 from tfguard.model.inventory import Coverage
 from tfguard.model.operation import Stack
@@ -18,7 +19,8 @@ class Shard:
 
     `provider` says whom to ask and as whom (for an account of `scan.aws.accounts`, with its role and its account
     guard). `region` is None for what exists once in an account. `types` are the Terraform types to list, all of
-    `service`, the SDK's name of it.
+    `service`, the SDK's name of it. The provider of one that is `wide` leads to several accounts (an organization's),
+    each of which has a listing of its own.
     """
 
     cloud: str
@@ -26,6 +28,18 @@ class Shard:
     region: str | None
     service: str
     types: tuple[str, ...]
+
+    @property
+    def account(self) -> str | None:
+        """The one account that is asked; None where the settings do not say which it is, or lead to several."""
+        cloud = cloud_named(self.cloud)
+        return cloud.account_of(self.provider.settings) if cloud is not None else None
+
+    @property
+    def wide(self) -> bool:
+        """Whether several accounts are asked."""
+        cloud = cloud_named(self.cloud)
+        return cloud is not None and cloud.reaches_several(self.provider.settings)
 
 
 @dataclass(frozen=True, slots=True)

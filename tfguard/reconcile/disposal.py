@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 
 from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import JOINT, ResourceType
+from tfguard.model.cloud import cloud_named
 from tfguard.model.durations import in_words
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject
 from tfguard.model.retention_tags import OWNER, UNTIL, is_kept_by, told_by
 
 _DELETABLE = (Verdict.ORPHANED, Verdict.DUPLICATED, Verdict.UNMANAGED)
-_PREFIX = "aws_"
 _SHARED = "shared"
 
 
 @dataclass(frozen=True, slots=True)
 class DestroyRules:
-    """What has to hold before anything is deleted: `accounts` are the configured ones (empty: none is configured),
-    `grace` the age below which an object may belong to a run that is not over."""
+    """What has to hold before anything is deleted: `accounts` are patterns of the configured ones of each cloud (none:
+    none is configured), `grace` the age below which an object may belong to a run that is not over. `kept_types` are
+    types of which nothing is ever deleted, and why."""
 
     stateful: bool
     grace: timedelta
-    accounts: Collection[str] = ()
+    accounts: Mapping[str, Collection[str]] = field(default_factory=dict)
+    kept_types: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +79,19 @@ def refusal(
             f"{finding.id} is told without its id, which repeats a value that is marked as sensitive",
             "look it up at the provider, and delete it there",
         )
+    if why := rules.kept_types.get(found.type):
+        return Refusal(f"{name} is never deleted by tfguard: {why}", "look at it, and delete it at the provider")
+    cloud = cloud_named(found.cloud)
+    word = cloud.account_word if cloud else "account"
     if found.account is None:
-        return Refusal(
-            f"the account of {name} is not known",
-            "let the provider tell it: allow sts:GetCallerIdentity, without skip_requesting_account_id",
-        )
+        return Refusal(f"the {word} of {name} is not known", cloud.tell_it if cloud else "let the provider tell it")
     if found.owner is not None and found.owner != found.account:
-        return Refusal(f"{name} belongs to the account {found.owner}", "ask its owner")
-    if rules.accounts and found.account not in rules.accounts:
+        return Refusal(f"{name} belongs to the {word} {found.owner}", "ask its owner")
+    configured = rules.accounts.get(found.cloud, ())
+    if configured and not any(fnmatchcase(found.account, pattern) for pattern in configured):
         return Refusal(
-            f"{name} is in the account {found.account}, which is not a configured one ({', '.join(rules.accounts)})",
-            "add the account to `scan: {aws: {accounts: ...}}` in tfguard.yaml, if it is yours",
+            f"{name} is in the {word} {found.account}, which is not a configured one ({', '.join(configured)})",
+            cloud.name_it if cloud else "configure it, if it is yours",
         )
     if not released and is_kept_by(found.tags, now):
         return Refusal(
@@ -189,13 +194,15 @@ def in_order(catalog: Catalog, objects: Sequence[CloudObject]) -> Sequence[Cloud
 def named_attributes(kind: ResourceType, service: str) -> Collection[str]:
     """What an attribute of another type is called that names one of this type: `vpc_id` for `aws_vpc`. Types of one
     `service` leave that out: `cluster_name` for `aws_eks_cluster`."""
-    bare = kind.type.removeprefix(_PREFIX)
+    bare = kind.type.removeprefix(f"{kind.cloud}_")
     short = bare.removeprefix(f"{kind.service}_") if service == kind.service else bare
     return {f"{name}{end}" for name in (bare, short) for end in ("_id", "_arn", "_name", "")}
 
 
 def _names(child: ResourceType, parent: ResourceType) -> Sequence[str]:
     """The attributes of `child` that can name a `parent`."""
+    if child.cloud != parent.cloud:
+        return ()
     own = [name for name in (*child.keys, *child.traits, *child.handles) if JOINT not in name]
     found = [name for name in own if name in named_attributes(parent, child.service) and child.type != parent.type]
     if child.parent and child.parent.type == parent.type:

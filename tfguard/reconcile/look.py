@@ -16,23 +16,24 @@ from tfguard.ports import ImportProbe
 from tfguard.reconcile.matching import Window
 
 ListingKey = tuple[str, str, str]
-"""Type, provider configuration, and a region where the resource has one of its own: what a list is asked for with."""
+"""Type, provider configuration, and the resource's own region or project where it has one: what a list is asked for
+with."""
 
 
 def listings_for(step: Step, catalog: Catalog) -> tuple[ListingKey, ...]:
     """The listings that a conclusion about this step needs: its own type's, or its parent's where that would take a
     call for each parent there is."""
     kind = catalog.get(step.type)
-    if kind is None or step.region == WITHHELD_PLACE:
+    if kind is None or step.own_place == WITHHELD_PLACE:
         return ()
     if kind.parent and kind.asks_parent:
-        return ((kind.parent.type, step.provider_key, step.region or ""),)
+        return ((kind.parent.type, step.provider_key, step.own_place or ""),)
     return (listing_key(step),) if kind.list is not None else ()
 
 
 def listing_key(step: Step) -> ListingKey:
-    """Which listing answers for a step: its type, provider configuration and own region."""
-    return (step.type, step.provider_key, step.region or "")
+    """Which listing answers for a step: its type, provider configuration and own place."""
+    return (step.type, step.provider_key, step.own_place or "")
 
 
 @dataclass(frozen=True, slots=True)

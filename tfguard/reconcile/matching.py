@@ -9,6 +9,7 @@ from enum import IntEnum
 
 from tfguard.catalog.types import ResourceType
 from tfguard.model.arn import names_elsewhere
+from tfguard.model.cloud import provisioned_label_of
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.inventory import CloudObject
 
@@ -132,6 +133,8 @@ def candidate(kind: ResourceType, desired: Mapping[str, str], found: CloudObject
     if window.made_inside(found) and found.created_at is not None:
         detail = f"created at {found.created_at.isoformat()}, inside the run's window"
         evidence.append(Evidence(EvidenceKind.CREATED_IN_WINDOW, detail))
+    if (label := provisioned_label_of(found)) is not None:
+        evidence.append(Evidence(EvidenceKind.PROVISIONED, f"its label {label} says that some Terraform made it"))
     # A creation time says more than the lists: between them others have made things too.
     in_time = window.made_inside(found) if found.created_at else window.baseline_complete
     confidence = _confidence(like, in_time)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import ResourceType
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
-from tfguard.model.failure import FailureKind
+from tfguard.model.failure import CREATES, FailureKind
 from tfguard.model.inventory import CloudObject, Listing
 from tfguard.model.operation import ObservedObject, Outcome, Step, StepStatus
 from tfguard.model.plan import Action
@@ -198,7 +198,7 @@ def _not_found(step: Step, look: Look, catalog: Catalog, claims: Claims) -> Step
         detail = f"{before.id} existed before the run; this run did not make it"
         return replace(absent(step, EvidenceKind.EXISTED_BEFORE, detail), observed=(older(before),))
     failure = look.failures.get(step.address)
-    if failure and failure.kind is FailureKind.REFUSED and failure.operation == kind.create:
+    if failure and failure.kind is FailureKind.REFUSED and failure.operation in (kind.create, CREATES):
         return absent(step, EvidenceKind.ENGINE_REFUSAL, f"{failure.detail}, and it is not listed")
     if look.grace_over:
         return absent(step, EvidenceKind.NOT_LISTED, f"not among the {len(listing.objects)} objects in {listing.scope}")

@@ -38,7 +38,7 @@ def _exists(step: Step, look: Look, import_id: str, evidence: Evidence) -> Step:
     listing, window = look.listing(listing_key(step)), look.window(listing_key(step))
     found = CloudObject(
         cloud=listing.scope.cloud if listing else step.cloud,
-        account=listing.scope.account if listing else step.account,
+        account=listing.scope.account if listing else step.own_account or step.account,
         region=listing.scope.region if listing else step.region or "",
         type=step.type,
         id=import_id,

@@ -132,7 +132,7 @@ def child_of_parent(step: Step, look: Look, kind: ResourceType) -> Step:
         return probed
     rule = kind.parent
     name = (step.before or step.desired).get(rule.attribute) if rule else None
-    listing = look.listing((rule.type, step.provider_key, step.region or "")) if rule else None
+    listing = look.listing((rule.type, step.provider_key, step.own_place or "")) if rule else None
     if rule is None or name is None or listing is None:
         return unknown_unless_seen(step, EvidenceKind.GAP, f"the parent of this {step.type} is not known")
     if any(found.identity.get(rule.parent_attribute) == name for found in listing.objects):

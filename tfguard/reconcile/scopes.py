@@ -11,7 +11,6 @@ Place = tuple[str, str | None, str, str]
 """A list: cloud, account, region and type."""
 
 _GLOBAL = "global"
-_GUARD, _SECOND_GUARD = "allowed_account_ids.0", "allowed_account_ids.1"
 _EXPORTED = "account"
 _TOLD = 3
 
@@ -20,25 +19,22 @@ def scope_of(shards: Iterable[Shard], states: Collection[str], listed: Collectio
     """The scope of a scan of `shards` that was to read the states of the patterns `states`.
 
     In which account a list is that names none, the complete ones among all lists tell (`listed`): their account is the
-    one of the caller's own credentials.
+    one of the caller's own credentials, or they are all of an organization's.
     """
-    asked = [(shard, _account(shard)) for shard in shards]
-    named = {account for _, account in asked}
-    own = {account for _, account, *_ in listed} - named or {None}
+    asked = [(shard, shard.account or shard.provider.settings.get(_EXPORTED)) for shard in shards]
+    own: dict[str, set[str | None]] = {}
+    for cloud in {shard.cloud for shard, _ in asked}:
+        named = {account for shard, account in asked if shard.cloud == cloud}
+        own[cloud] = {account for where, account, *_ in listed if where == cloud} - named or {None}
     return _scope(
         states,
         {
             (shard.cloud, one, shard.region or _GLOBAL, kind)
             for shard, account in asked
-            for one in ((account,) if account else own)
+            for one in ((account,) if account else own[shard.cloud])
             for kind in shard.types
         },
     )
-
-
-def _account(shard: Shard) -> str | None:
-    settings = shard.provider.settings
-    return None if _SECOND_GUARD in settings else settings.get(_GUARD) or settings.get(_EXPORTED)
 
 
 def places_of(scope: ScanScope) -> frozenset[Place]:

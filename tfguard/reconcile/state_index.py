@@ -137,9 +137,12 @@ class _Places:
             self.all.append(where)
         return number
 
-    def of_arn(self, arn: str) -> int:
-        """The number of the place that an ARN names."""
-        named = place_in(arn)
+    def of_unique(self, name: str, instance: StateInstance) -> int:
+        """The number of the place that a unique name tells; of one that is no ARN and tells none (that of a bucket of
+        Google Cloud) the one that the instance says itself."""
+        named = place_in(name)
+        if named == ("", "") and not name.startswith("arn:"):
+            named = (instance.account, instance.region)
         if named not in self._named:
             account, region = (frozenset(filter(None, [part])) for part in named)
             self._named[named] = self.add(Whereabouts(account, region))
@@ -330,17 +333,17 @@ class StateIndex:
     def unlisted(self, complete: Collection[tuple[str, str, str]]) -> Iterator[Unlisted]:
         """What the states have, and complete lists have not; `complete` holds type, account and region of each list.
 
-        Only what has an ARN can be told: the others may lie anywhere. And only what was in a state before the lists
-        were made: what came later cannot be in them.
+        Only what has a unique name, which tells where it is, can be told: the others may lie anywhere. And only what
+        was in a state before the lists were made: what came later cannot be in them.
         """
         listed = {kind for kind, _, _ in complete}
         for name in self._tables.keys() & listed:
             for arn, bucket in self._tables[name].arns.items():
-                account, region = place_in(arn)
-                at = region or "global"
-                if (name, account, at) not in complete:
-                    continue
                 for claim in _in(bucket):
+                    where = self._places.all[self._place[claim]]
+                    account, at = _only(where.accounts), _only(where.regions) or "global"
+                    if (name, account, at) not in complete:
+                        continue
                     if not self._found[claim] and not self._since[claim] and self._read[claim] == self._reading:
                         secrets = self._secrets.get(self._state[claim])
                         shown = Withholding(secrets).text(arn, WITHHELD_WORD) if secrets else arn
@@ -386,7 +389,7 @@ class StateIndex:
         visible = tuple(known)
         arn = known.pop(tables.kind.arn_key, None) if tables.kind.arn_key else None
         if arn is not None:
-            place, others = self._places.of_arn(arn), tables.bound
+            place, others = self._places.of_unique(arn, instance), tables.bound
             claim = self._same(state, address, place, _in(tables.arns.get(arn))) if anew else None
         else:
             where = configurations.of(instance)
@@ -486,6 +489,10 @@ def _shown(instance: StateInstance, hidden: Withholding | None) -> str:
     if hidden is not None and has_key(address):
         address = hidden.address(address)
     return f"{address} (deposed {instance.deposed})" if instance.deposed else address
+
+
+def _only(told: frozenset[str]) -> str:
+    return next(iter(told)) if len(told) == 1 else ""
 
 
 def _fingerprint(found: CloudObject) -> str:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from tfguard.model.audit import Creation
+from tfguard.model.cloud import provisioned_label_of
 from tfguard.model.disposition import Disposition
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.finding import Finding, Verdict
@@ -94,6 +95,8 @@ def unmanaged(
     those of which only the newest operations were read. `added_to` is what a state has with others and without it."""
     known = f"in none of {states} states" if states != 1 else "not in the only state that was read"
     evidence = [Evidence(EvidenceKind.UNEXPLAINED, f"{known}, and no recorded operation explains it")]
+    if (label := provisioned_label_of(found)) is not None:
+        evidence.append(Evidence(EvidenceKind.PROVISIONED, f"its label {label} says that some Terraform made it"))
     evidence += [Evidence(EvidenceKind.GAP, f"the record at {where} cannot be read") for where in unread]
     evidence += [Evidence(EvidenceKind.GAP, f"older operations recorded at {where} were not read") for where in cut]
     confidence = Confidence.LIKELY if unread or cut else Confidence.CERTAIN

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from tfguard.catalog.types import ResourceType
-from tfguard.model.arn import place_in
+from tfguard.model.arn import account_in, place_in
 from tfguard.model.state import StateInstance
 
 _GLOBAL = "global"
@@ -77,10 +77,10 @@ class Configurations:
             # other account's (`..._accepter`).
             if kind is None or not instance.provider_key or instance.type != kind.type:
                 continue
-            account, region = place_in(_own_arn(kind, instance))
+            name = _own_arn(kind, instance)
             accounts, regions = told.setdefault(instance.provider_key, (set(), set()))
-            accounts.update(name for name in (account, instance.account) if name.isdecimal())
-            regions.update(filter(None, [instance.region or region]))
+            accounts.update(filter(None, [account_in(name), instance.account]))
+            regions.update(filter(None, [instance.region or place_in(name)[1]]))
         return told
 
 

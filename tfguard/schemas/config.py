@@ -8,7 +8,7 @@ from tfguard.model.config import Config
 from tfguard.schemas.authored import parse_authored, read_text
 from tfguard.schemas.config_file import CONFIG_NAME, unreadable
 
-_ADVICE = 'correct this line; README, "Configuration" lists every key'
+_ADVICE = "correct this line; docs/schemas/config.v1.schema.json lists every key"
 
 
 def load_config(path: Path) -> Config:

@@ -1,0 +1,140 @@
+"""A scan of an organization: a listing of each project, an index that lags, and projects that nobody can name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from packed import MovedClock, OneHost
+from test_scan import NOW, FakeSource, known
+
+from tfguard.catalog.loader import load_catalog
+from tfguard.flows.scan import ScanPorts, ScanRequest, exit_code_of, scan
+from tfguard.inventory.listers import list_shard
+from tfguard.model.finding import Verdict
+from tfguard.model.inventory import CloudObject, Detail, Gap, Listing, Scope
+from tfguard.model.plan import ProviderConfig
+from tfguard.model.scan import ScanResult, Shard
+from tfguard.model.state import StateInstance
+from tfguard.ports import Inventory
+
+CATALOG = load_catalog()
+SOURCE = "registry.terraform.io/hashicorp/google"
+TOPIC = "google_pubsub_topic"
+WIDE = Shard(
+    "google", ProviderConfig("google.organizations/1", SOURCE, {"organization": "1"}), None, "cloudasset", (TOPIC,)
+)
+
+
+def topic(name: str, project: str = "app-prod") -> CloudObject:
+    unique = f"projects/{project}/topics/{name}"
+    identity = {"id": unique, "name": name, "project": project}
+    return CloudObject("google", project, "global", TOPIC, unique, unique, identity, name=name)
+
+
+def listing(project: str, *objects: CloudObject, gap: str = "") -> Listing:
+    scope = Scope("google", project, "global", WIDE.provider.key)
+    return Listing(TOPIC, scope, objects, Gap(f"{scope} {TOPIC}", gap) if gap else None)
+
+
+def held(found: CloudObject) -> StateInstance:
+    return StateInstance(f"{TOPIC}.{found.name}", TOPIC, SOURCE, "google", found.identity, account=found.account or "")
+
+
+@dataclass
+class Lister:
+    """Answers the one shard with these listings."""
+
+    listings: Sequence[Listing]
+
+    def list(self, shards: Sequence[Shard], done: Callable[[Shard], None]) -> Iterator[Listing]:
+        yield from self.listings
+        for shard in shards:
+            done(shard)
+
+
+@dataclass
+class Details:
+    """An inventory that is asked for details alone: those of `gone` are not there, those of `refused` not told."""
+
+    gone: Sequence[str] = ()
+    refused: Sequence[str] = ()
+    asked: list[str] = field(default_factory=list)
+
+    def covers(self, resource_type: str) -> bool:
+        return resource_type == TOPIC
+
+    def detail(self, found: CloudObject, provider: ProviderConfig) -> Detail:  # noqa: ARG002 (the port's)
+        self.asked.append(found.import_id)
+        gap, name = Gap(f"google {found.account} global {TOPIC}", "DENIED on GetTopic"), found.identity["name"]
+        return Detail(found, gap if name in self.refused else None, name in self.gone)
+
+
+def run(listings: Sequence[Listing], *instances: StateInstance, details: Details | None = None) -> ScanResult:
+    ports = ScanPorts(
+        (FakeSource([[known(*instances)]]),),
+        Lister(listings),
+        details or Details(),  # type: ignore[arg-type]
+        CATALOG,
+        MovedClock(NOW),
+        OneHost(),  # type: ignore[arg-type]
+    )
+    return scan(ScanRequest((WIDE,)), ports)
+
+
+def told(result: ScanResult) -> dict[str, Verdict]:
+    return {one.object.name or "" if one.object else "missing": one.verdict for one in result.findings}
+
+
+def test_each_project_has_a_listing_of_its_own() -> None:
+    kept, left = topic("kept"), topic("left", "app-test")
+    result = run([listing("app-prod", kept), listing("app-test", left), listing("app-empty")], held(kept))
+    assert told(result) == {"left": Verdict.UNMANAGED}
+    assert result.coverage.complete
+    assert {place.account for place in result.places} == {"app-prod", "app-test", "app-empty"}
+    assert {part.account for part in result.scope.lists} == {"app-prod", "app-test", "app-empty"}
+
+
+def test_a_type_of_which_no_project_has_an_answer_is_a_gap() -> None:
+    result = run([])
+    assert [gap.reason for gap in result.coverage.gaps] == ["1 lists were not answered"]
+    assert exit_code_of(result) == 3
+
+
+def test_a_search_that_breaks_off_is_a_gap_though_one_project_was_answered() -> None:
+    @dataclass
+    class Breaks:
+        def list_many(self, _types: Iterable[str], _provider: ProviderConfig, _place: str | None) -> Iterator[Listing]:
+            yield listing("app-prod", topic("kept"))
+            raise RuntimeError("secret words")
+
+    inventory: Inventory = Breaks()  # type: ignore[assignment]
+    answers = list(list_shard(inventory, WIDE))
+    assert [(one.scope.account, one.gap and one.gap.reason) for one in answers] == [
+        ("app-prod", None),
+        (None, "the listing failed (RuntimeError)"),
+    ]
+    narrow = replace(WIDE, provider=ProviderConfig("google", SOURCE, {"project": "app-prod"}))
+    assert [one.gap for one in list_shard(inventory, narrow)] == [None]
+
+
+def test_what_is_in_the_index_alone_is_no_finding() -> None:
+    result = run([listing("app-prod", topic("left"), topic("gone"))], details=Details(gone=["gone"]))
+    assert told(result) == {"left": Verdict.UNMANAGED}
+    assert result.summary == {"unmanaged": 1}
+
+
+def test_what_the_index_lacks_is_missing_only_where_its_own_service_has_it_no_more() -> None:
+    new, lost, hidden = topic("new"), topic("lost"), topic("hidden")
+    details = Details(gone=["lost"], refused=["hidden"])
+    result = run([listing("app-prod")], held(new), held(lost), held(hidden), details=details)
+    assert [one.address for one in result.findings] == ["google_pubsub_topic.lost"]
+    assert [one.verdict for one in result.findings] == [Verdict.MISSING]
+    assert sorted(details.asked) == sorted(one.import_id for one in (new, lost, hidden))
+    assert [gap.reason for gap in result.coverage.gaps] == ["DENIED on GetTopic"]
+
+
+def test_nothing_is_said_of_an_object_whose_project_has_a_number_alone() -> None:
+    result = run([listing("4711", topic("left", "4711"), gap="its id is not told")])
+    assert told(result) == {"left": Verdict.UNKNOWN}
+    assert exit_code_of(result) == 3
