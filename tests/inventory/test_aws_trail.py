@@ -220,7 +220,8 @@ def test_requests_wait_for_each_other_and_their_number_is_bounded(
     answer = asking.creations([(role(f"r{number}"), provider) for number in range(60)])
     assert answer.notes == ("CloudTrail was not asked about 10 more objects in aws 123456789012 us-east-1",)
     assert {name for name in fake.asked if "/" not in name} == {f"r{number}" for number in range(50)}
-    assert len(pauses) == len(fake.asked) - 1
+    # The SDK's own second try of a dropped connection is no request of ours.
+    assert len(pauses) == len(set(fake.asked)) - 1
     assert all(0 < seconds <= 0.5 for seconds in pauses)
 
 
