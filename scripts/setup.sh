@@ -72,3 +72,16 @@ install_postgresql() {
     apt-get install -qq -y --no-install-recommends postgresql
   } >/dev/null 2>&1
 }
+
+# can_hold_tests FOLDER: whether the tests can have their files there: enough room (4 GB), and programs may be run from it.
+can_hold_tests() {
+  local folder=$1 room probe answer=1
+  room=$(df -Pk "$folder" 2>/dev/null | awk 'NR == 2 { print $4 }') || return 1
+  [ "${room:-0}" -gt 4000000 ] || return 1
+  probe=$(mktemp "$folder/tfguard.XXXXXX" 2>/dev/null) || return 1
+  printf '#!/bin/sh\n' >"$probe"
+  chmod +x "$probe"
+  if "$probe" 2>/dev/null; then answer=0; fi
+  rm -f "$probe"
+  return $answer
+}

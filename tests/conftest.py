@@ -2,18 +2,26 @@
 
 `run_env` is what `tf`, `tfguard` and `tfguard_popen` run with. A test that asks for `proxy` (directly or through
 `stack_factory`) gets an environment whose AWS calls go through it; any other gets one without a cloud.
+
+`tf` and `tfguard` attach their engines to an AWS provider that is up already, in tests with stacks on it. What
+`tfguard_popen` starts, which tests signal and kill, starts a provider of its own, and so does a test that is marked
+`own_provider`: one about the provider's process, or about what it reads of its environment.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import IO
 
+import botocore.loaders
+import botocore.session
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -23,6 +31,7 @@ if str(ROOT) not in sys.path:
 
 from fixtures.aws_sim import REGION, MotoServer  # noqa: E402
 from fixtures.fault_proxy import FaultProxy  # noqa: E402
+from fixtures.kept_provider import KeptProvider  # noqa: E402
 from fixtures.leftovers import end_processes_in  # noqa: E402
 from fixtures.terraform_env import (  # noqa: E402
     ProviderUnavailableError,
@@ -36,7 +45,7 @@ from fixtures.terraform_env import (  # noqa: E402
     write_stack,
 )
 
-pytest_plugins = ["fixtures.record_servers"]
+pytest_plugins = ["fixtures.record_servers", "fixtures.google_stacks"]
 
 # A timing decides no test. In CI every run tries the same examples; elsewhere each run looks for new ones.
 settings.register_profile(
@@ -47,12 +56,20 @@ settings.load_profile("tfguard")
 # What is ignored stays ignored in every process that a test starts; a suite under `nohup` tests the same as any other.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+# For the processes that tests start: bytecode is kept, and engines, which end soon, collect garbage less often.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ.setdefault("GOGC", "400")
+
+# Each session of the SDK reads the models of its services anew, which is dearer than most tests: here they share them.
+botocore.session.create_loader = cache(botocore.loaders.create_loader)
+
 RUN_TIMEOUT_SECONDS = 300
 TFGUARD = (sys.executable, "-m", "tfguard")
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 Start = Callable[..., "subprocess.Popen[str]"]
 StackFactory = Callable[..., Path]
+Attach = Callable[[Mapping[str, str], Path], dict[str, str]]
 
 
 @pytest.fixture(scope="session")
@@ -62,11 +79,36 @@ def moto() -> Iterator[MotoServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def kept_port() -> Iterator[socket.socket]:
+    """The port of the session's proxies, so that the kept provider sends its calls to each."""
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
+        yield listener
+
+
+@pytest.fixture(scope="session")
+def kept_provider(seed: Path, kept_port: socket.socket, cli_config: Path) -> Iterator[KeptProvider]:
+    """One AWS provider for the session, so one for each xdist worker."""
+    host, port = kept_port.getsockname()
+    with KeptProvider(seed, terraform_environment(cli_config, endpoint=f"http://{host}:{port}")) as running:
+        yield running
+
+
 @pytest.fixture
-def proxy(moto: MotoServer) -> Iterator[FaultProxy]:
+def attach(request: pytest.FixtureRequest) -> Attach:
+    """What adds the kept provider to the environment of a run in a folder, where it fits."""
+    wanted = {"proxy", "seed"} <= set(request.fixturenames)
+    if not wanted or request.node.get_closest_marker("own_provider") is not None:
+        return lambda environment, _: dict(environment)
+    kept: KeptProvider = request.getfixturevalue("kept_provider")
+    return kept.environment
+
+
+@pytest.fixture
+def proxy(moto: MotoServer, kept_port: socket.socket) -> Iterator[FaultProxy]:
     """A fault proxy without rules before an account without objects."""
     moto.reset()
-    with FaultProxy(moto.url) as running:
+    with FaultProxy(moto.url, listener=kept_port) as running:
         yield running
 
 
@@ -121,7 +163,7 @@ def run_env(request: pytest.FixtureRequest, cli_config: Path, workdir: Path) -> 
 
 
 @pytest.fixture
-def tf(engine: Path, run_env: dict[str, str]) -> Run:
+def tf(engine: Path, run_env: dict[str, str], attach: Attach) -> Run:
     """Run the real engine: `tf("apply", "-auto-approve", cwd=stack)`; a non-zero exit raises unless `check=False`."""
 
     def run(
@@ -132,7 +174,7 @@ def tf(engine: Path, run_env: dict[str, str]) -> Run:
         timeout: float = RUN_TIMEOUT_SECONDS,
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
-        done = _run([str(engine), *arguments], cwd, run_env | dict(env or {}), stdin, timeout)
+        done = _run([str(engine), *arguments], cwd, attach(run_env | dict(env or {}), cwd), stdin, timeout)
         if check and done.returncode != 0:
             pytest.fail(f"{engine.name} {' '.join(arguments)} gave {done.returncode}\n{done.stdout}{done.stderr}")
         return done
@@ -176,7 +218,7 @@ def plain_stack(workdir: Path, tf: Run) -> StackFactory:
 
 
 @pytest.fixture
-def tfguard(run_env: dict[str, str], workdir: Path) -> Run:
+def tfguard(run_env: dict[str, str], workdir: Path, attach: Attach) -> Run:
     """Run tfguard as a user would: `tfguard("apply", "-auto-approve", cwd=stack)`; the caller checks the exit code."""
 
     def run(
@@ -186,14 +228,18 @@ def tfguard(run_env: dict[str, str], workdir: Path) -> Run:
         stdin: str | None = None,
         timeout: float = RUN_TIMEOUT_SECONDS,
     ) -> subprocess.CompletedProcess[str]:
-        return _run([*TFGUARD, *arguments], cwd or workdir, run_env | dict(env or {}), stdin, timeout)
+        folder = cwd or workdir
+        return _run([*TFGUARD, *arguments], folder, attach(run_env | dict(env or {}), folder), stdin, timeout)
 
     return run
 
 
 @pytest.fixture
-def tfguard_popen(run_env: dict[str, str], workdir: Path) -> Iterator[Start]:
-    """Start tfguard in a session of its own and go on, as `Popen` does; it is killed if it outlives the test."""
+def tfguard_popen(run_env: dict[str, str], workdir: Path, attach: Attach) -> Iterator[Start]:
+    """Start tfguard in a session of its own and go on, as `Popen` does; it is killed if it outlives the test.
+
+    With `kept_provider` its engines use the provider that is up: for a run that nobody disturbs.
+    """
     started: list[subprocess.Popen[str]] = []
 
     def start(
@@ -203,11 +249,13 @@ def tfguard_popen(run_env: dict[str, str], workdir: Path) -> Iterator[Start]:
         stdin: int | IO[str] = subprocess.DEVNULL,
         stdout: int | IO[str] = subprocess.PIPE,
         stderr: int | IO[str] = subprocess.PIPE,
+        kept_provider: bool = False,
     ) -> subprocess.Popen[str]:
+        folder, environment = cwd or workdir, run_env | dict(env or {})
         process = subprocess.Popen(
             [*TFGUARD, *arguments],
-            cwd=cwd or workdir,
-            env=run_env | dict(env or {}),
+            cwd=folder,
+            env=attach(environment, folder) if kept_provider else environment,
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,

@@ -71,10 +71,15 @@ resource "terraform_data" "one" {
 
 
 @pytest.fixture
-def make_project(workdir: Path, tmp_path: Path, run_env: dict[str, str]) -> NewProject:
-    """Make a checkout around a stack: `make_project(body, factory)`, where the factory makes `repo/live`."""
+def make_project(
+    workdir: Path, tmp_path: Path, run_env: dict[str, str], attach: Callable[[dict[str, str], Path], dict[str, str]]
+) -> NewProject:
+    """Make a checkout around a stack: `make_project(body, factory)`, where the factory makes `repo/live`.
 
-    def make(body: str, factory: StackFactory) -> Project:
+    With `kept_provider` its engines use the provider that is up: for jobs that nobody disturbs.
+    """
+
+    def make(body: str, factory: StackFactory, *, kept_provider: bool = False) -> Project:
         root, tools = workdir / "repo", tmp_path / "tools"
         root.mkdir()
         tools.mkdir()
@@ -83,7 +88,7 @@ def make_project(workdir: Path, tmp_path: Path, run_env: dict[str, str]) -> NewP
             f"GIT_{who}_{what}": "x@example" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
         }
         environ = run_env | me | {"PATH": f"{tools}:{run_env['PATH']}"}
-        project = Project(root, environ, tools)
+        project = Project(root, attach(environ, root) if kept_provider else environ, tools)
         project.tool("tfguard", f'#!/bin/sh\nexec "{sys.executable}" -m tfguard "$@"\n')
         project.tool("pip", f'#!/bin/sh\necho "$@" >>"{tools}/installed"\n')
         (root / ".gitignore").write_text("live/*\n!live/*.tf\n!live/tfguard.yaml\n")
@@ -186,7 +191,7 @@ def test_github_names_an_orphan_in_log_annotation_and_summary_with_the_command_t
     make_project: NewProject,
     github: Callable[[Project], GitHub],
 ) -> None:
-    project = make_project(role(), stack_factory)
+    project = make_project(role(), stack_factory, kept_provider=True)
     run = github(project)
     run.planned_and_fetched()
     proxy.add_rule("drop", action="CreateRole")
@@ -455,7 +460,7 @@ def test_atlantis_plans_and_applies_with_the_engine_that_it_chose(
 def test_a_failed_apply_in_atlantis_is_looked_at_in_the_same_step_and_keeps_its_exit_code(
     proxy: FaultProxy, stack_factory: StackFactory, make_project: NewProject
 ) -> None:
-    project = in_atlantis(make_project(role(), stack_factory))
+    project = in_atlantis(make_project(role(), stack_factory, kept_provider=True))
     atlantis_run(project, "plan")
     proxy.add_rule("drop", action="CreateRole")
     (applied,) = atlantis_run(project, "apply")
@@ -502,7 +507,7 @@ def test_the_script_applies_the_reviewed_plan_and_refuses_any_other_commit(
 def test_the_script_names_an_orphan_and_keeps_the_engines_exit_code(
     proxy: FaultProxy, stack_factory: StackFactory, make_project: NewProject
 ) -> None:
-    project = make_project(role(), stack_factory)
+    project = make_project(role(), stack_factory, kept_provider=True)
     assert script(project, "plan").returncode == 0
     proxy.add_rule("drop", action="CreateRole")
     applied = script(project, "apply")

@@ -57,7 +57,7 @@ def test_1_old_destroyed_marker_is_running_before_the_provider_is_called(
 
     proxy.log.clear()
     proxy.add_rule("delay:300", action="CreateRole")
-    running = tfguard_popen(*APPLY, cwd=stack)
+    running = tfguard_popen(*APPLY, cwd=stack, kept_provider=True)
     called = in_flight(proxy, "CreateRole")
     current = head(stack)["current"]
     assert current == operations(stack)[-1]
@@ -148,7 +148,7 @@ def test_5_successful_apply_replaces_running_with_ok(
 ) -> None:
     stack = settings(stack_factory(role()))
     proxy.add_rule("delay:300", action="CreateRole")
-    running = tfguard_popen(*APPLY, cwd=stack)
+    running = tfguard_popen(*APPLY, cwd=stack, kept_provider=True)
     in_flight(proxy, "CreateRole")
     (operation,) = operations(stack)
     assert outcome(stack, operation) is None

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from helpers import (
     APPLY,
-    QUEUE,
     Json,
     Run,
     StackFactory,
@@ -26,6 +25,7 @@ from helpers import (
     record,
     role,
     settings,
+    state_attribute,
     status,
     step,
     wait_until,
@@ -45,6 +45,11 @@ resource "terraform_data" "b" {
   input    = each.key
 }
 output "o" { value = terraform_data.a.output }
+"""
+TOPIC = """
+resource "aws_sns_topic" "news" {
+  name = "news"
+}
 """
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -282,15 +287,15 @@ def test_a_repair_next_to_a_living_run_is_refused(
 def test_a_live_object_that_is_taken_out_of_the_state_is_a_finding_with_its_decision(
     moto: MotoServer, stack_factory: StackFactory, tfguard: Run
 ) -> None:
-    stack = settings(stack_factory(role() + QUEUE))
+    stack = settings(stack_factory(role() + TOPIC))
     assert tfguard(*APPLY, cwd=stack).returncode == 0
-    moto.client("sqs").delete_queue(QueueUrl=moto.client("sqs").get_queue_url(QueueName="jobs")["QueueUrl"])
+    moto.client("sns").delete_topic(TopicArn=state_attribute(stack, "aws_sns_topic.news", "arn"))
 
-    done = tfguard("state", "rm", "aws_iam_role.app", "aws_sqs_queue.jobs", cwd=stack)
+    done = tfguard("state", "rm", "aws_iam_role.app", "aws_sns_topic.news", cwd=stack)
     assert done.returncode == 0
     assert "tfguard: aws_iam_role.app left the state and still exists: app" in done.stderr
     document = status(tfguard, stack, code=0)
-    kept, vanished = step(document, "aws_iam_role.app"), step(document, "aws_sqs_queue.jobs")
+    kept, vanished = step(document, "aws_iam_role.app"), step(document, "aws_sns_topic.news")
     assert (kept["status"], kept["outcome"], kept["disposition"]) == ("retained", "orphaned", "retain")
     assert (vanished["outcome"], vanished["observed"], vanished["open"]) == ("unknown", [], False)
 
@@ -355,15 +360,14 @@ def test_a_refresh_that_drops_what_the_provider_still_lists_says_so(
 
 
 def test_a_refresh_in_the_wrong_region_proves_nothing_gone(stack_factory: StackFactory, tfguard: Run) -> None:
-    stack = settings(stack_factory(QUEUE + 'variable "where" { default = "eu-west-1" }\n'))
+    stack = settings(stack_factory(TOPIC + 'variable "where" { default = "eu-west-1" }\n'))
     providers = (stack / "providers.tf").read_text()
     (stack / "providers.tf").write_text(re.sub(r'region\s*=\s*"[^"]*"', "region = var.where", providers))
     assert tfguard(*APPLY, cwd=stack).returncode == 0
     done = tfguard("refresh", "-var=where=us-west-2", cwd=stack)
     assert done.returncode == 0, done.stderr
-    if "aws_sqs_queue.jobs" in addresses(stack):
-        pytest.skip("this provider reads a queue by its URL in any region")
-    assert step(status(tfguard, stack, code=11), "aws_sqs_queue.jobs")["outcome"] in ("unknown", "orphaned")
+    assert "aws_sns_topic.news" not in addresses(stack), "the engine believed it"
+    assert step(status(tfguard, stack, code=11), "aws_sns_topic.news")["outcome"] in ("unknown", "orphaned")
 
 
 def test_a_killed_refresh_is_settled_by_the_next_look(

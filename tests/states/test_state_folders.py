@@ -71,7 +71,7 @@ def test_a_folder_means_every_state_below_it_and_nothing_that_lies_beside_one(he
     found = read(".")
     assert sorted(lineages(found)) == ["a", "a-dev", "hidden", "net"]
     assert [one.failure for one in found if one.failure] == []
-    assert {one.workspace for one in found if "dev" in one.location} == {"dev"}
+    assert {one.workspace for one in found if "terraform.tfstate.d/dev/" in one.location} == {"dev"}
     assert all(one.records and one.records.location == f"{one.location}.tfguard" for one in found)
     assert lineages(read("a", workspaces=["dev"])) == lineages(read("a?workspace=dev")) == ["a-dev"]
 
