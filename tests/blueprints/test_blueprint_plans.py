@@ -56,11 +56,13 @@ def test_a_probe_step_that_left_the_blueprint_is_not_told_of() -> None:
 
 def test_requests_are_listed_a_line_each() -> None:
     listed = [
-        ListedRequest("02", S.READY, "team", "cc", "ci@runner", ago(5)),
+        ListedRequest("03", S.READY, "team", "cc", "ci@runner", ago(5)),
+        ListedRequest("02", S.READY, "team", "cc", "ci@runner", ago(5), ready_now=True),
         ListedRequest("01", S.CLEANED, "", "", "ci@runner", ago(60), ago(30), archived=True),
         ListedRequest("00", archived=True, trouble="it is damaged"),
     ]
     assert requests_text(listed).splitlines() == [
+        "03  Ready, but not now, begun 2026-03-01 11:55:00Z by ci@runner, owner team",
         "02  Ready, begun 2026-03-01 11:55:00Z by ci@runner, owner team",
         "01  Cleaned, begun 2026-03-01 11:00:00Z by ci@runner, ended 2026-03-01 11:30:00Z, archived",
         "00  cannot be read, archived: it is damaged",

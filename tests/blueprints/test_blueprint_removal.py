@@ -45,7 +45,13 @@ DONE = [
             {"steps": ["migrate"], "gone": ["migrate"]},
             {"migrate": "is called gone, by your word"},
         ),
-        ({"steps": ["migrate"]}, {"migrate": "is left as it is: nothing is declared that undoes it"}),
+        (
+            {"steps": ["migrate"]},
+            {
+                "migrate": "stays: nothing is declared that undoes it; where nothing of it is there, "
+                "--gone migrate says so"
+            },
+        ),
     ],
 )
 def test_each_step_is_told_but_probes(said: Mapping[str, object], told: Mapping[str, str]) -> None:

@@ -178,3 +178,10 @@ def test_the_counters_of_a_blueprint_are_told_by_its_name_and_file() -> None:
     assert f"tfguard_blueprint_partial_failure_overdue{{{which}}} 1\n" in text
     assert f'tfguard_blueprint_steps{{{which},status="pending"}} 2\n' in text
     assert len(set(text.splitlines())) == len(text.splitlines())
+
+
+def test_what_a_destroy_of_one_step_took_away_is_told_as_that_and_as_no_fault() -> None:
+    taken = [*READY, event(5, "destroyed, and verified to be gone", step="binding", status=St.DESTROYED)]
+    first, *others = blueprint_text(view(taken), Paint()).splitlines()
+    assert "but binding was taken away by `destroy --step`" in first and "not as" not in first
+    assert any("step binding taken away by `destroy --step`: `apply` makes that anew" in line for line in others)

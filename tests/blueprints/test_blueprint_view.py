@@ -22,6 +22,7 @@ from blueprint_scene import (
 )
 
 from tfguard.model.blueprint_decision import Decision, DecisionKind
+from tfguard.model.blueprint_request import Activity
 
 
 def test_what_was_not_attempted_is_pending_and_says_behind_what() -> None:
@@ -136,6 +137,8 @@ def test_a_request_under_way_without_a_tfguard_is_stuck_and_what_ran_is_not_know
     seen = view(running)
     assert (seen.stuck, step(seen, "identity").interrupted) == (True, True)
     assert seen.moved_at == IDENTITY[0].at
+    alone = view([*READY, event(9, "destroying", step="identity", status=St.RUNNING, activity=Activity.DESTROY)])
+    assert (alone.state, alone.stuck, alone.ready_now) == (S.READY, True, False), "its --step was killed"
     alive = view(running, live=True)
     assert (alive.stuck, step(alive, "identity").interrupted, alive.notes) == (False, False, ())
 

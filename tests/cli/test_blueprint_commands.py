@@ -22,7 +22,7 @@ from tfguard.engine.interrupts import SignalGate
 from tfguard.errors import ConfigError, OperationAliveError, UsageError
 from tfguard.flows.blueprints.provide import ProvideOptions, draft, pack_over
 from tfguard.flows.blueprints.requests import Journal
-from tfguard.model.blueprint_request import BlueprintObject, RequestEvent
+from tfguard.model.blueprint_request import BlueprintObject, RequestEvent, RequestState
 from tfguard.model.operation import StepStatus
 
 
@@ -143,6 +143,23 @@ def test_the_requests_are_listed_newest_first(file: Path, run: Run) -> None:
     assert f"{first}  cannot be read, archived" in damaged.stdout
 
 
+def test_a_request_that_was_ready_and_is_not_now_is_listed_so(file: Path, run: Run) -> None:
+    def become(state: RequestState) -> Callable[[datetime, str], RequestEvent]:
+        return lambda at, by: RequestEvent(at, by, "so", state=state)
+
+    states = (RequestState.VALIDATED, RequestState.PROVISIONING, RequestState.READY)
+    recorded(file, ok("a", ()), *(become(state) for state in states))
+    (listed,) = run("list", file, "--format", "json").document["requests"]
+    assert (listed["state"], listed["ready_now"]) == ("Ready", True)
+    with SignalGate() as gate:
+        requests = blueprint_context(Invocation(), gate, file)[0].requests
+        request = requests.current()
+        assert request is not None
+        gone = StepStatus.DESTROYED
+        Journal(requests, request).write(lambda at, by: RequestEvent(at, by, "gone", step="a", status=gone))
+    assert "Ready, but not now" in run("list", file).stdout
+
+
 def test_a_destroy_says_what_goes_and_what_stays_and_no_probes(
     file: Path, run: Run, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,3 +200,15 @@ def recorded(file: Path, *events: Callable[[datetime, str], RequestEvent]) -> st
 def ok(step: str, objects: tuple[BlueprintObject, ...]) -> Callable[[datetime, str], RequestEvent]:
     """A step that came to its end."""
     return lambda at, by: RequestEvent(at, by, "applied", step=step, status=StepStatus.OK, objects=objects)
+
+
+def test_what_is_written_wrong_is_told_as_it_has_to_be_written(file: Path, run: Run) -> None:
+    assert run("validate", file).stdout.endswith("b is sound: 1 step, 0 inputs\n")
+    with pytest.raises(UsageError, match="--skip-check engine has no reason") as caught:
+        run("apply", file, "--yes", "--skip-check", "engine")
+    assert caught.value.advice == "write --skip-check engine=REASON"
+    (file.parent / "a" / "main.tf").unlink()
+    (file.parent / "a").rmdir()
+    with pytest.raises(ConfigError, match="there is no folder") as lost:
+        run("validate", file)
+    assert "correct `stack:`" in lost.value.advice

@@ -30,7 +30,15 @@ def test_what_left_the_blueprint_is_planned_and_taken_away_by_itself(workdir: Pa
         told = document(tfguard("blueprint", "plan", str(file), "--format", "json", *words), code=code)
         return {step["id"]: (step["decision"], step["plan"]) for step in told["steps"]}
 
-    counted = {"change": 0, "destroy": 0, "deleted": [], "replaced": [], "by_outputs_of": [], "untold": ""}
+    counted = {
+        "change": 0,
+        "destroy": 0,
+        "deleted": [],
+        "replaced": [],
+        "by_outputs_of": [],
+        "untold": "",
+        "refused": False,
+    }
     assert plans() == {
         "a": ("run", {"add": 1, **counted}),
         "b": ("wait", {"add": 0, **counted, "untold": "cannot be planned before a gives its outputs"}),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -19,6 +21,7 @@ from tfguard.cli.blueprint_wiring import (
     removing_context,
     standing_context,
 )
+from tfguard.cli.console import SystemClock
 from tfguard.cli.interruptible import engine_command, own_command
 from tfguard.cli.invocation import Invocation
 from tfguard.cli.options import duration, format_option, print_document, stdout_paint, yes_option
@@ -28,13 +31,13 @@ from tfguard.flows.blueprints.cancel import CancelOptions, cancel
 from tfguard.flows.blueprints.checking import check_again
 from tfguard.flows.blueprints.context import BlueprintContext
 from tfguard.flows.blueprints.deciding import decisions
-from tfguard.flows.blueprints.kept import by_kept, decided_left_behind
+from tfguard.flows.blueprints.kept import by_kept, decided_left_behind, kept_blueprint
 from tfguard.flows.blueprints.provide import ProvideOptions, provide, upcoming
-from tfguard.flows.blueprints.requests import Journal
+from tfguard.flows.blueprints.requests import Journal, Requests
 from tfguard.flows.blueprints.take_away import TakeAwayOptions, take_away
 from tfguard.model.blueprint_decision import Decision, DecisionKind, Told
 from tfguard.model.blueprint_request import Request, RequestState
-from tfguard.model.blueprint_view import BlueprintView, PlanOutline
+from tfguard.model.blueprint_view import BlueprintView, ListedRequest, PlanOutline
 from tfguard.reconcile.blueprint_removal import removals
 from tfguard.reconcile.blueprint_view import blueprint_view
 from tfguard.report.blueprint import blueprint_text, plan_text, requests_text
@@ -74,7 +77,8 @@ def validate_command(invocation: Invocation, file: Path) -> int:
         context, parsed = blueprint_context(invocation, gate, file)
         check_stacks(context, parsed)
         blueprint = context.blueprint
-        click.echo(f"{file}: {blueprint.name} is sound: {len(blueprint.steps)} steps, {len(blueprint.inputs)} inputs")
+        steps, inputs = _counted(len(blueprint.steps), "step"), _counted(len(blueprint.inputs), "input")
+        click.echo(f"{file}: {blueprint.name} is sound: {steps}, {inputs}")
     return ExitCode.DONE
 
 
@@ -87,7 +91,7 @@ def plan_command(invocation: Invocation, file: Path, inputs: tuple[str, ...], fo
     """Show what would be done about each step, and why, with what the engine plans for each stack. Nothing is changed,
     and no command of a step is run; a stack that was never set up is (`init`).
 
-    Exit code 11 where a step waits for a person.
+    Exit code 11 where a step waits for a person, 1 where the engine refuses a plan.
     """
     with own_command() as gate:
         context, parsed = blueprint_context(invocation, gate, file)
@@ -102,6 +106,8 @@ def plan_command(invocation: Invocation, file: Path, inputs: tuple[str, ...], fo
         outlines = {} if context.requests.live() else planned(context, request)
         outlines = {name: one for name, one in outlines.items() if _is_applied(decided[name])}
         _show(Called(invocation, file), context, standing_now, decided, form, outlines)
+    if any(one.refused for one in outlines.values()):
+        return ExitCode.ERROR
     return ExitCode.OPEN if any(one.asks for one in decided.values()) else ExitCode.DONE
 
 
@@ -196,12 +202,23 @@ def list_command(invocation: Invocation, file: Path, form: str) -> int:
     """
     with own_command() as gate:
         requests = open_requests(invocation, file, gate)
-        listed = requests.listed()
+        listed = [_as_seen(one, requests, SystemClock(gate).now(), file) for one in requests.listed()]
         if form == "json":
             print_document(requests_document(listed))
         else:
             click.echo(requests_text(listed) or f"no request is recorded at {requests.location}\n", nl=False)
     return ExitCode.OPEN if any(one.trouble for one in listed) else ExitCode.DONE
+
+
+def _as_seen(one: ListedRequest, requests: Requests, now: datetime, file: Path) -> ListedRequest:
+    """A request with whether it is Ready by what was last seen of it, as far as the blueprint that it keeps tells."""
+    if one.state is not RequestState.READY:
+        return one
+    with suppress(ConfigError):
+        request = requests.read(one.request_id)
+        blueprint, _ = kept_blueprint(requests, request)
+        return replace(one, ready_now=blueprint_view(blueprint, request, {}, now, file=str(file)).ready_now)
+    return one
 
 
 @command.command("cancel")
@@ -310,8 +327,10 @@ def _provide(
         _refuse_unknown_steps(context, options.told, file)
         standing_now = context.requests.current()
         if not new and (standing_now is None or standing_now.terminal):
-            raise UsageError(f"{file} has no request to go on with", f"`tfguard blueprint apply {file}` makes one")
-        look = FirstLook(context, _pairs("--skip-check", skipped))
+            raise UsageError(
+                f"{file} has no request to go on with", f"`tfguard blueprint apply {shlex.quote(str(file))}` makes one"
+            )
+        look = FirstLook(context, _pairs("--skip-check", skipped, "reason"), options.told)
         request = provide(
             context, options, look, lambda found: _approve_provide(context, found, options, look.outlines, yes)
         )
@@ -321,7 +340,7 @@ def _provide(
 
 def _refuse_unknown_steps(context: BlueprintContext, names: Iterable[str], file: Path) -> None:
     if unknown := [name for name in names if name not in context.blueprint.steps]:
-        raise UsageError(f"there is no step {unknown[0]}", f"see `tfguard blueprint status {file}`")
+        raise UsageError(f"there is no step {unknown[0]}", f"see `tfguard blueprint status {shlex.quote(str(file))}`")
 
 
 @contextmanager
@@ -413,12 +432,16 @@ def _show_nothing(called: Called, context: BlueprintContext, form: str) -> None:
         _show(called, context, None, {}, form)
 
 
-def _pairs(option: str, words: Sequence[str]) -> Mapping[str, str]:
+def _counted(many: int, what: str) -> str:
+    return f"{many} {what}{'' if many == 1 else 's'}"
+
+
+def _pairs(option: str, words: Sequence[str], what: str = "value") -> Mapping[str, str]:
     found: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
-            raise UsageError(f"{option} {word} has no value", f"write {option} NAME=VALUE")
+            raise UsageError(f"{option} {word} has no {what}", f"write {option} {name or 'NAME'}={what.upper()}")
         if name in found:
             raise UsageError(f"{option} {name} is given twice", "give it once")
         found[name] = value

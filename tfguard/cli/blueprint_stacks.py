@@ -46,6 +46,7 @@ from tfguard.model.plan import Action, Plan
 from tfguard.model.state import StateInstance, StateSnapshot
 
 _WORKSPACE = "TF_WORKSPACE"
+_WRONG_FOLDER = "make it, with a configuration in it, or correct `stack:`, which starts at the blueprint's folder"
 _VARIABLE = "TF_VAR_"
 _PLAN = "plan-"
 _LOCK_FILE = ".terraform.lock.hcl"
@@ -74,9 +75,9 @@ class GuardedStacks:
         """What its configuration tells. Raises `ConfigError` or `InputError` for a folder that holds no stack."""
         outputs = declared_outputs(place.directory)
         if not place.directory.is_dir():
-            raise InputError(f"there is no folder {place.directory}", "correct `stack:`")
+            raise InputError(f"there is no folder {place.directory}", _WRONG_FOLDER)
         if outputs is None:
-            raise InputError(f"{place.directory} holds no configuration", "correct `stack:`")
+            raise InputError(f"{place.directory} holds no configuration", _WRONG_FOLDER)
         with self._as(StackCall(place)):
             try:
                 stack = locate_state(place.directory, os.environ).stack

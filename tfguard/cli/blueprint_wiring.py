@@ -112,7 +112,8 @@ def _around(
     path, heard = _path(invocation, file), intents or Intents()
     beside = _beside(invocation, path)
     config, _ = read_config(beside)
-    calls, environ = Calls(path.absolute().parent / ".tfguard" / path.stem), dict(os.environ)
+    console = StderrConsole(gate)
+    calls, environ = Calls(path.absolute().parent / ".tfguard" / path.stem, console.say), dict(os.environ)
     sweep_plans(calls.folder)
     return BlueprintContext(
         blueprint=blueprint,
@@ -123,7 +124,7 @@ def _around(
         commands=StepCommands(calls, environ),
         prober=ServiceProber(path.absolute().parent, environ, signals_let_through),
         config=config,
-        console=StderrConsole(gate),
+        console=console,
         secret=lambda reference: secret(reference, environ, path.parent),
         intents=lambda: heard.count,
     )
@@ -153,7 +154,7 @@ def check_stacks(context: BlueprintContext, parsed: Authored[Blueprint]) -> None
         try:
             facts = context.stacks.facts(_literal_place(context, blueprint.steps[name]))
         except TfguardError as error:
-            parsed.refuse(("steps", name, "stack"), error.what)
+            parsed.refuse(("steps", name, "stack"), error.what, error.advice)
         # A workspace that comes from an input is known when a request has one; the preflight looks again then.
         state = f"{facts.location} {_if_refers(blueprint.steps[name].workspace)}".strip()
         if (other := owners.get(state)) is not None:

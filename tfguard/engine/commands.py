@@ -9,9 +9,10 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from threading import Lock
 from typing import IO
@@ -19,6 +20,7 @@ from typing import IO
 from tfguard.blueprint_ports import CallEnd, Command
 from tfguard.engine.signals import signals_let_through
 from tfguard.errors import InputError
+from tfguard.model.durations import in_words
 
 _TAIL_LINES = 12
 _TAIL_BYTES = 1 << 14
@@ -37,9 +39,15 @@ class _Running:
 
 @dataclass(slots=True)
 class Calls:
-    """Starts programs and waits for them, with their output in `folder`, a file for each step; knows which run now."""
+    """Starts programs and waits for them, with their output in `folder`, a file for each step; knows which run now.
+
+    `tell` is handed a line about what runs for long: the first after `quiet`, then one after each `sparse`.
+    """
 
     folder: Path
+    tell: Callable[[str], None] | None = None
+    quiet: timedelta = timedelta(seconds=30)
+    sparse: timedelta = timedelta(minutes=3)
     _running: dict[int, _Running] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
@@ -79,9 +87,11 @@ class Calls:
             except ValueError:
                 raise InputError(f"{step}: a value has a null byte, which no command takes", "correct it") from None
             with self._known(_Running(process, bool(holding))):
-                timed_out = _wait(process, seconds)
+                ended = self._ends(process, seconds, step, path)
+                if not ended:
+                    _make_end(process)
             code = process.returncode
-            return CallEnd(128 - code if code < 0 else code, timed_out, _tail(path, began), path)
+            return CallEnd(128 - code if code < 0 else code, not ended, _tail(path, began), path)
 
     def interrupt(self, *, commands: bool = False) -> None:
         """Send one interrupt to every program that runs now and is no step's command; else to the commands alone, each
@@ -94,6 +104,21 @@ class Calls:
                     os.killpg(process.pid, signal.SIGINT)
                 else:
                     process.send_signal(signal.SIGINT)
+
+    def _ends(self, process: subprocess.Popen[bytes], seconds: float | None, step: str, log: Path) -> bool:
+        """Wait for a program; whether it has ended within `seconds`."""
+        began, word = time.monotonic(), self.quiet.total_seconds()
+        while True:
+            spent = time.monotonic() - began
+            until = word if seconds is None else min(word, seconds)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(until - spent, 0.0))
+                return True
+            if until == seconds:
+                return False
+            if self.tell is not None:
+                self.tell(f"{step}: still running, {in_words(timedelta(seconds=word))} by now; log {log}")
+            word += self.sparse.total_seconds()
 
     @contextmanager
     def _known(self, running: _Running) -> Iterator[None]:
@@ -181,14 +206,8 @@ def _locked(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _wait(process: subprocess.Popen[bytes], seconds: float | None) -> bool:
-    """Wait for the end; whether it had to be made to end."""
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        pass
-    else:
-        return False
+def _make_end(process: subprocess.Popen[bytes]) -> None:
+    """Ask a program and all that it has started to end, and then make them."""
     for signum, patience in ((signal.SIGTERM, _GRACE_SECONDS), (signal.SIGKILL, None)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signum)
@@ -201,7 +220,6 @@ def _wait(process: subprocess.Popen[bytes], seconds: float | None) -> bool:
         time.sleep(_LOOK_SECONDS)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    return True
 
 
 def _group_lives(group: int) -> bool:

@@ -18,13 +18,15 @@ HEAD = "head.json"
 HEARTBEAT = timedelta(seconds=10)
 LEASE_LASTS = timedelta(seconds=60)
 _ATTEMPTS = 10
+_ADVICE = "run `tfguard recover`, which makes a new one of the operations that are there"
 
 
 class Heads:
     """Reads and changes the head of one stack's record, and holds its lease for one operation at a time.
 
     `recorded` names an operation that is in the record, told without the head; None when there is none. `events` tells
-    at each write how many events what is current has.
+    at each write how many events what is current has. `advice` says what to do about a head that is lost or damaged
+    (empty: what is told of a stack's).
     """
 
     def __init__(
@@ -34,12 +36,14 @@ class Heads:
         host: Host,
         recorded: Callable[[], str | None],
         events: Callable[[Head], int | None] = lambda head: head.events,
+        advice: str = "",
     ) -> None:
         self._store = store
         self._clock = clock
         self._host = host
         self._recorded = recorded
         self._events = events
+        self._advice = advice
         self._held: Lease | None = None
         self._begun = False
         self._named = False
@@ -57,9 +61,12 @@ class Heads:
             if blob is None:
                 raise CorruptRecordError(
                     f"the record {self._place} is missing, and operation {lost} is recorded beside it",
-                    "run `tfguard recover`, which makes a new one of the operations that are there",
+                    self._advice or _ADVICE,
                 )
-        return decode_head(blob.data, self._place) if blob else Head(), blob
+        try:
+            return decode_head(blob.data, self._place) if blob else Head(), blob
+        except CorruptRecordError as error:
+            raise CorruptRecordError(error.what, self._advice or error.advice) from None
 
     def change(self, how: Callable[[Head, Blob | None], Head | None], *, begins: bool = False) -> Head:
         """Replace the head by what `how` makes of it, again whenever somebody else was first; None leaves it.

@@ -506,6 +506,17 @@ def stands_behind(blueprint: Blueprint) -> Mapping[str, Collection[str]]:
     return found
 
 
+def however_far(graph: Mapping[str, Collection[str]], name: str) -> Collection[str]:
+    """All that a graph leads to from one node, over however many others."""
+    found: set[str] = set()
+    left = [*graph[name]]
+    while left:
+        if (one := left.pop()) not in found:
+            found.add(one)
+            left += graph[one]
+    return found
+
+
 def probe_texts(probe: Probe) -> Iterator[tuple[Where, object]]:
     """What of a probe may refer to inputs and outputs, and where it stands."""
     for name in ("tcp", "http", "sql", "dns", "command", "query", "expect", "contains", "headers", "environment"):

@@ -160,8 +160,10 @@ class StepRecord:
     so with everything. Since then, `missing` are addresses that the provider does not have, and `undone` tells that
     its work was taken away.
 
-    `exit_code` is how the last call that was begun ended; None where that is not known. `failure` is why its work last
-    failed, until that is begun again: also where the work was undone since.
+    `undo` is what was begun to take its work away, and is not known to have come to a good end, whatever was called
+    for the step since: a compensation is a command, any other a destroy. `exit_code` is how a compensation ended by its
+    own word, None where that is not known. `failure` is why its work last failed, until that is begun again: also where
+    the work was undone since.
     """
 
     status: StepStatus = StepStatus.PENDING
@@ -183,6 +185,7 @@ class StepRecord:
     stood: frozenset[tuple[str, str | None]] = frozenset()
     missing: frozenset[str] = frozenset()
     undone: bool = False
+    undo: Activity | None = None
     exit_code: int | None = None
     failure: str = ""
 
@@ -192,10 +195,15 @@ class StepRecord:
         return tuple(found for found in self.objects if not found.gone)
 
     @property
+    def at_its_end(self) -> bool:
+        """Whether its work came to a good end, and nothing was begun or taken away since."""
+        begun = self.began_at is not None and self.worked_at is not None and self.began_at > self.worked_at
+        return self.worked_at is not None and not begun and not self.undone
+
+    @property
     def undoing(self) -> bool:
         """Whether its work was being taken away, and is not known to be gone."""
-        unfinished = self.status in (StepStatus.RUNNING, StepStatus.ERROR)
-        return unfinished and self.activity is not None and self.activity.undoes
+        return self.undo is not None
 
     def overdue(self, now: datetime) -> bool:
         """Whether it is retained beyond its date."""
@@ -230,6 +238,7 @@ class Request:
 
     `cut` counts lines that were lost while they were written: something happened that is not known. `changed_at` is
     when its inputs or its blueprint last changed. `skipped` are the checks that its last preflight left out, and why.
+    `stood` are the steps that stood when it was last Ready, or were kept for a review, and were not taken away since.
     """
 
     intent: RequestIntent
@@ -243,6 +252,7 @@ class Request:
     changed_at: datetime | None = None
     skipped: Mapping[str, str] = field(default_factory=dict)
     events: int = 0
+    stood: frozenset[str] = frozenset()
 
     @property
     def id(self) -> str:
@@ -278,8 +288,13 @@ class Request:
                 self.state, event.state, event.at, event.actor, event.why, event.step, event.provider_ids
             )
             request = replace(request, state=event.state, transitions=(*self.transitions, change))
+            if event.state is RequestState.READY:
+                request = replace(request, stood=frozenset(name for name, record in self.steps.items() if record.made))
         elif event.step is not None and event.status is not None:
-            request = replace(request, steps={**self.steps, event.step: _after(self.step(event.step), event)})
+            record = _after(self.step(event.step), event)
+            kept = {event.step} if record.status is StepStatus.RETAINED else set[str]()
+            stood = self.stood | kept if record.made else self.stood - {event.step}
+            request = replace(request, steps={**self.steps, event.step: record}, stood=stood)
         elif event.probe is not None and event.status is not None:
             seen = ProbeRecord(event.status, event.at, event.why)
             request = replace(request, probes={**self.probes, event.probe: seen})
@@ -330,6 +345,7 @@ def _after(record: StepRecord, event: RequestEvent) -> StepRecord:
     # What is called is announced first: an error without that made nothing. Asking whether something is done does
     # nothing, either; that it is done says that it was made.
     begun = event.status is StepStatus.OK or (running and event.activity is not Activity.CHECK)
+    undo = _undo(record, event)
     after = replace(
         record,
         status=event.status,
@@ -346,10 +362,38 @@ def _after(record: StepRecord, event: RequestEvent) -> StepRecord:
         done=event.status is StepStatus.OK or (retained and record.done),
         missing=frozenset() if event.status is StepStatus.OK else record.missing | frozenset(event.missing),
         undone=gone or record.undone,
-        exit_code=event.exit_code if running or event.exit_code is not None else record.exit_code,
+        undo=undo,
+        exit_code=_exit_code(record, event) if undo is not None else None,
         failure=_failure(record, event),
     )
     return after if event.work is None else _worked(record, after, event)
+
+
+def _undo(record: StepRecord, event: RequestEvent) -> Activity | None:
+    """What was begun to take a step's work away, and has not come to a good end, after one more event.
+
+    It is begun where it is announced, and nothing but its own end ends that: an error of something else does not.
+    """
+    running = event.status is StepStatus.RUNNING
+    if event.status in (StepStatus.DESTROYED, StepStatus.ABSENT) or (running and event.activity in _WORK):
+        return None
+    if event.activity is Activity.COMPENSATE and event.exit_code == 0:
+        return None
+    if event.status is StepStatus.RETAINED and record.undo is Activity.DESTROY:
+        return None  # it is kept; what the destroy has left, the stack tells
+    if not running or event.activity is None or not event.activity.undoes:
+        return record.undo
+    # How far a command came that undoes, nothing that was begun later tells. A stack is destroyed as its compensation,
+    # too; that names the operation before it, and its state tells how far it came.
+    command = event.activity is Activity.COMPENSATE and event.operation_id is None
+    return Activity.COMPENSATE if command or record.undo is Activity.COMPENSATE else Activity.DESTROY
+
+
+def _exit_code(record: StepRecord, event: RequestEvent) -> int | None:
+    """How a compensation ended by its own word, after one more event; None where that is not known."""
+    if event.activity is not Activity.COMPENSATE:
+        return record.exit_code
+    return event.exit_code if event.status is StepStatus.RUNNING or event.exit_code is not None else record.exit_code
 
 
 def _failure(record: StepRecord, event: RequestEvent) -> str:

@@ -34,7 +34,7 @@ class ObjectView:
 class PlanOutline:
     """What the engine plans for a stack, counted as it counts: what is `replaced` is destroyed and added. `deleted` and
     `replaced` are addresses. It was planned by the outputs that the steps of `by_outputs_of` have now, and these are
-    applied before. With `untold`, which says why, nothing was planned."""
+    applied before. With `untold`, which says why, nothing was planned; `refused`: though its turn has come."""
 
     add: int = 0
     change: int = 0
@@ -43,6 +43,7 @@ class PlanOutline:
     replaced: tuple[str, ...] = ()
     by_outputs_of: tuple[str, ...] = ()
     untold: str = ""
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,8 @@ class BlueprintView:
 @dataclass(frozen=True, slots=True)
 class ListedRequest:
     """A request among the others of its blueprint. `ended_at` is when it was over; `archived`: packed away. With a
-    `trouble` its record is damaged, and nothing else is known."""
+    `trouble` its record is damaged, and nothing else is known. `ready_now`: it is Ready, and nothing that was last seen
+    of it speaks against that."""
 
     request_id: str
     state: RequestState | None = None
@@ -153,6 +155,7 @@ class ListedRequest:
     ended_at: datetime | None = None
     archived: bool = False
     trouble: str = ""
+    ready_now: bool = False
 
 
 @dataclass(frozen=True, slots=True)

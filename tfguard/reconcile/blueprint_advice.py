@@ -65,7 +65,7 @@ def blueprint_actions(
         yield from _told(steps, call)
         if not behind:
             yield from _going_on(steps, call, "go on: only what is not done is done")
-    yield from _removals(request, steps, call)
+    yield from _removals(blueprint, request, steps, call)
     if state in (_S.REQUESTED, _S.VALIDATED, _S.PROVISIONING, _S.REPAIRING):
         yield call("cancel", "give it up, and take stock of what was made")
     if state in (_S.PARTIAL_FAILURE, _S.SETTLED) and _standing(request, steps):
@@ -122,9 +122,13 @@ def _going_on(steps: Sequence[StepView], call: _Calls, why: str) -> Iterator[Nex
         yield call("resume", f"go on, when {_named(elsewhere)} is settled")
 
 
-def _removals(request: Request, steps: Sequence[StepView], call: _Calls) -> Iterator[NextAction]:
+def _removals(blueprint: Blueprint, request: Request, steps: Sequence[StepView], call: _Calls) -> Iterator[NextAction]:
     """Destroy: what goes without a further word, and with what words all else goes."""
     made = _standing(request, steps)
+    if made and all(_stays_without_a_word(blueprint, request, step.id) for step in made):
+        told = [f"--gone {step.id}" for step in made]
+        yield call("destroy", f"if nothing of {_named([step.id for step in made])} is there", *told, "--reason", "TEXT")
+        return
     retained = [step for step in made if step.status is StepStatus.RETAINED]
     with_data = [step for step in made if step.stateful]
     stays = {step.id for step in (*retained, *with_data)}
@@ -135,6 +139,16 @@ def _removals(request: Request, steps: Sequence[StepView], call: _Calls) -> Iter
         words = [word for word, steps_ in (("--dispose", retained), ("--stateful", with_data)) if steps_]
         data = f", with the data of {_named([step.id for step in with_data])}" if with_data else ""
         yield call("destroy", f"take everything away{data}", *words)
+
+
+def _stays_without_a_word(blueprint: Blueprint, request: Request, name: str) -> bool:
+    """Whether a destroy finds nothing that would take a step's work away, or tell that it is gone."""
+    own, record = blueprint.steps.get(name), request.step(name)
+    if own is None or own.kind is not StepKind.RUN or own.compensate is not None or own.check:
+        return False
+    if not record.made or record.status is StepStatus.RETAINED:
+        return False
+    return own.owned_by is None or _stays_without_a_word(blueprint, request, own.owned_by)
 
 
 def _standing(request: Request, steps: Sequence[StepView]) -> Sequence[StepView]:

@@ -52,6 +52,12 @@ def managed_of(record: StepRecord) -> Sequence[BlueprintObject]:
     return [found for found in record.standing if found.finding is None]
 
 
+def vanished_data(record: StepRecord, holding: Collection[str]) -> Collection[str]:
+    """The addresses among those `holding` data of which an apply that creates them would make something anew: it was
+    made before, and nobody has taken it away."""
+    return () if record.undone else {found.address for found in managed_of(record)}.intersection(holding)
+
+
 def _still_known(found: BlueprintObject, before: Sequence[BlueprintObject]) -> BlueprintObject:
     """An object with what was known of it earlier, where this look does not tell."""
     old = next((one for one in before if (one.address, one.type) == (found.address, found.type)), None)

@@ -36,23 +36,27 @@ def removals(
         if record.status is StepStatus.RETAINED and not dispose:
             until = f" until {record.until:%Y-%m-%d}" if record.until else ""
             stays[name] = f"stays: it is retained{until}; --dispose takes it away, too"
-        elif step.kind is StepKind.STACK and not stateful and holds_data(step, record.standing):
+        elif step.kind is StepKind.STACK and not (stateful or name in gone) and holds_data(step, record.standing):
             stays[name] = "stays: it holds data; --stateful takes it away, too"
-    # What stays keeps what it needs, however far.
-    waiting = list(stays)
+    # What stays keeps what it needs, however far, also over steps of which nothing stands.
+    reached, waiting = {name: name for name in stays}, list(stays)
     while waiting:
         other = waiting.pop()
-        for name in standing:
-            if name not in stays and other in behind[name]:
-                stays[name] = f"stays: {other} is not gone"
+        for name in blueprint.steps:
+            if name not in reached and other in behind[name]:
+                reached[name] = other if other in standing else reached[other]
                 waiting.append(name)
+    stays.update(
+        {name: f"stays: {reached[name]} is not gone" for name in standing if name in reached and name not in stays}
+    )
     return {name: stays.get(name) or _goes(name, blueprint.steps[name], request, standing, gone) for name in standing}
 
 
 def _goes(name: str, step: BlueprintStep, request: Request, standing: Collection[str], gone: Collection[str]) -> str:
     """What is done about a step that goes with all the others of `standing`."""
     if name in gone:
-        return "is called gone, by your word"
+        empty = ", if its state is empty; else it is left as it is" if step.kind is StepKind.STACK else ""
+        return f"is called gone, by your word{empty}"
     if step.kind is StepKind.STACK:
         return f"to be destroyed: {_objects(request.step(name))}"
     if step.owned_by is not None and step.owned_by in standing:
@@ -61,7 +65,7 @@ def _goes(name: str, step: BlueprintStep, request: Request, standing: Collection
         return "to be undone by its compensation"
     if step.check:
         return "its check is asked whether it is gone"
-    return "is left as it is: nothing is declared that undoes it"
+    return f"stays: nothing is declared that undoes it; where nothing of it is there, --gone {name} says so"
 
 
 def _objects(record: StepRecord) -> str:

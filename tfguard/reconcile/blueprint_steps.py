@@ -10,12 +10,13 @@ from datetime import datetime
 from tfguard.blueprint_ports import StackLook
 from tfguard.model.blueprint import Blueprint, BlueprintStep, StepKind
 from tfguard.model.blueprint_decision import Decision, DecisionKind, Told
-from tfguard.model.blueprint_request import Activity, Request, RequestState, StepRecord
+from tfguard.model.blueprint_request import Activity, Request, StepRecord
 from tfguard.model.operation import StepStatus
 from tfguard.model.reference import references_in
 from tfguard.reconcile.blueprint_objects import holds_data
 
 _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
+_NOT_BEGUN = "not begun"
 _WORK = ("stack", "run", "vars", "var_files", "workspace", "environment", "directory")
 
 
@@ -54,7 +55,8 @@ def decide_stack(
         return Decision(
             DecisionKind.INSPECT,
             f"its state is empty, and this request has made {len(record.standing)} objects by it",
-            asks="restore the state, or destroy the objects and `tfguard blueprint destroy` the request",
+            asks="restore the state; or, where nothing of it is there any more, "
+            "`destroy --step STEP --gone STEP --reason TEXT`",
         )
     if record.done and told is not None and not told.done:
         return Decision(DecisionKind.RUN, f"to be applied again, by a person's word: {told.reason}")
@@ -68,7 +70,7 @@ def decide_stack(
         return _vanished(step, record, look, told)
     if record.attempts and look.operation_id:
         return Decision(DecisionKind.RUN, f"operation {look.operation_id} is settled: what it did not make is made now")
-    return Decision(DecisionKind.RUN, "it was begun before the engine was started" if record.attempts else "not begun")
+    return Decision(DecisionKind.RUN, "it was begun before the engine was started" if record.attempts else _NOT_BEGUN)
 
 
 def _vanished(step: BlueprintStep, record: StepRecord, look: StackLook, told: Told | None) -> Decision:
@@ -111,7 +113,7 @@ def decide_command(
     if record.status in _GONE:
         return Decision(DecisionKind.RUN, "it was taken away, and is done anew")
     if not record.made:
-        return Decision(DecisionKind.RUN, "not begun")
+        return Decision(DecisionKind.RUN, _NOT_BEGUN)
     if step.owned_by is not None and _after(request.step(step.owned_by).remade_at, record.worked_at, record.began_at):
         return Decision(DecisionKind.RUN, f"{step.owned_by} was made anew since, and its work was gone with that")
     changed = _changed(step, record, request) or bool(_renewed(step, record, request))
@@ -140,7 +142,7 @@ def decide_undo(step: BlueprintStep, record: StepRecord, told: Told | None) -> D
     by its own word is finished; one whose end is not known may have done its work, as a step's command may.
     """
     undo = step.compensate
-    if record.activity is not Activity.COMPENSATE or undo is None or undo.destroy:
+    if record.undo is not Activity.COMPENSATE or undo is None or undo.destroy:
         return Decision(DecisionKind.UNDO, f"its {_word(record)} was begun, and did not come to its end")
     if told is not None:
         word = "is done" if told.done else "is to run again"
@@ -158,12 +160,13 @@ def decide_undo(step: BlueprintStep, record: StepRecord, told: Told | None) -> D
 
 def ended_well(record: StepRecord, look: StackLook) -> StepStatus | None:
     """What a stack has come to whose tfguard was cut short, where the operation that was begun has ended well all the
-    same; None where it has not, or where that cannot be told. `record` names the newest operation before that."""
+    same; None where it has not, or where that cannot be told. `record` names the newest operation before that.
+
+    An apply tells nothing: somebody else's, with other values, looks the same. Made once more it does no harm.
+    """
     begun = look.operation_id is not None and look.operation_id != record.operation_id
     if not begun or look.alive or look.open or look.failure or not look.good:
         return None
-    if record.activity is Activity.APPLY and look.command == "apply":
-        return StepStatus.OK
     kept = any(not found.gone for found in look.objects)
     undoes = record.activity is not None and record.activity.undoes
     return StepStatus.DESTROYED if undoes and look.command == "destroy" and look.managed == 0 and not kept else None
@@ -179,22 +182,25 @@ def waiting(behind: Sequence[str]) -> Decision:
     return Decision(DecisionKind.WAIT, f"waits for {', '.join(behind)}", tuple(behind))
 
 
+def told_when_begun(decision: Decision) -> str:
+    """What the user is told of a decision at the moment when it is followed."""
+    if decision.kind is DecisionKind.RUN and decision.reason == _NOT_BEGUN:
+        return "begins"
+    return f"{decision.kind.value}: {decision.reason}"
+
+
 def undone_by_compensation(blueprint: Blueprint, request: Request) -> Sequence[str]:
     """The steps that a failed request compensates: what was begun and has a compensation.
 
-    What stood when the request was last Ready, and was not touched since, is no work of what failed, and stays.
+    What stood when the request was last Ready, or was kept for a review, is no work of what failed, and stays, also
+    where it was repaired or applied again since.
     """
-    ready = [change.at for change in request.transitions if change.after is RequestState.READY]
-
-    def begun(name: str) -> bool:
-        record = request.step(name)
-        return record.made and not (ready and record.began_at is not None and record.began_at <= ready[-1])
-
     return tuple(
         name
         for name in reversed(blueprint.order())
         for step in (blueprint.steps[name],)
-        if step.kind is not StepKind.PROBE and step.compensate is not None and begun(name)
+        if step.kind is not StepKind.PROBE and step.compensate is not None
+        if request.step(name).made and name not in request.stood
     )
 
 
@@ -220,4 +226,4 @@ def _after(at: datetime | None, *others: datetime | None) -> bool:
 
 
 def _word(record: StepRecord) -> str:
-    return "destroy" if record.activity is Activity.DESTROY else "compensation"
+    return "destroy" if record.undo is Activity.DESTROY else "compensation"

@@ -58,7 +58,9 @@ def blueprint_view(
     if request is not None and state is _S.PARTIAL_FAILURE and request.failing_since is not None:
         repair_by = request.failing_since + blueprint.repair_within
     late = repair_by is not None and repair_by <= now
-    stuck = state in _UNDER_WAY and not live
+    # A destroy of single steps leaves the request in its state.
+    cut_short = request is not None and any(r.status is StepStatus.RUNNING for r in request.steps.values())
+    stuck = (state in _UNDER_WAY or cut_short) and not live and not (request is not None and request.terminal)
     edited = request is not None and bool(digest) and digest != request.blueprint_digest
     notes: list[str] = []
     if request is not None:
@@ -257,8 +259,12 @@ def _notes(request: Request, steps: Sequence[StepView], seen: _LastSeen) -> Iter
         yield f"{_these(lost, 'step')} made by this request, and not in the blueprint any more"
     if request.cut:
         yield f"{request.cut} lines of its journal were cut: something happened that is not known"
-    if ready and seen.undone:
-        yield f"it was Ready without {_these(seen.undone, 'step')}, and is not now"
+    # While it is Ready nothing else takes a step away.
+    taken = [step.id for step in steps if step.id in seen.undone and step.status in _GONE]
+    if ready and taken:
+        yield f"{_these(taken, 'step')} taken away by `destroy --step`: `apply` makes that anew"
+    if ready and (others := [name for name in seen.undone if name not in taken]):
+        yield f"it was Ready without {_these(others, 'step')}, and is not now"
     if ready and seen.doubtful:
         yield f"it was Ready, and is not now: see {_these(seen.doubtful, 'step')}"
     if ready and seen.unasked:

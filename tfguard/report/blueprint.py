@@ -81,7 +81,10 @@ def _listed(one: ListedRequest) -> str:
         return f"{one.request_id}  cannot be read{archived}: {one.trouble}"
     ended = f", ended {_stamp(one.ended_at)}" if one.ended_at else ""
     owner = f", owner {one.owner}" if one.owner else ""
-    return f"{one.request_id}  {one.state.value}, begun {_stamp(one.created_at)} by {one.actor}{ended}{owner}{archived}"
+    word = one.state.value
+    if one.state is RequestState.READY and not one.ready_now:
+        word += ", but not now"
+    return f"{one.request_id}  {word}, begun {_stamp(one.created_at)} by {one.actor}{ended}{owner}{archived}"
 
 
 def headline(view: BlueprintView) -> str:
@@ -101,7 +104,10 @@ def _but(view: BlueprintView) -> str:
     told: list[str] = []
     if many := len(view.failing_probes):
         told.append(f"{many} probe{'s' if many > 1 else ''} failed when last asked")
-    if names := view.changed_steps:
+    taken = {step.id for step in view.steps if step.status in (StepStatus.DESTROYED, StepStatus.ABSENT)}
+    if names := [name for name in view.changed_steps if name in taken]:
+        told.append(f"{_few(names)} {'was' if len(names) == 1 else 'were'} taken away by `destroy --step`")
+    if names := [name for name in view.changed_steps if name not in taken]:
         told.append(f"{_few(names)} {'is not as it was' if len(names) == 1 else 'are not as they were'}")
     return " and ".join(told) or "not every probe was asked"
 

@@ -33,12 +33,13 @@ class Authored(Generic[T]):
     advice: str
     lines: dict[Where, int]
 
-    def refuse(self, where: Where, reason: str) -> NoReturn:
-        """Raise the `ConfigError` about what stands at `where`, or about the nearest thing around it in the file."""
+    def refuse(self, where: Where, reason: str, advice: str = "") -> NoReturn:
+        """Raise the `ConfigError` about what stands at `where`, or about the nearest thing around it in the file; with
+        `advice`, else the one for any mistake in such a file."""
         at = where
         while at and at not in self.lines:
             at = at[:-1]
-        _refuse(self.file, self.lines.get(at, 1), place(where), reason, self.advice)
+        _refuse(self.file, self.lines.get(at, 1), place(where), reason, advice or self.advice)
 
 
 def read_text(path: Path, advice: str) -> str:

@@ -35,10 +35,16 @@ class PackedRequest:
     documents: Mapping[str, str]
 
 
-REQUEST = Document("tfguard.blueprint-request", 1, RequestIntent)
-EVENT = Document("tfguard.blueprint-event", 1, RequestEvent, short=True)
-CANCEL = Document("tfguard.blueprint-cancel", 1, CancelWish)
-PACKED = Document("tfguard.blueprint-archive", 1, PackedRequest)
+DAMAGED = (
+    "restore it from a copy; or move the whole record aside, with its head.json, and begin anew: each stack's own "
+    "record tells what it has"
+)
+"""What to do about a damaged document of a request: no command of a stack mends it."""
+
+REQUEST = Document("tfguard.blueprint-request", 1, RequestIntent, advice=DAMAGED)
+EVENT = Document("tfguard.blueprint-event", 1, RequestEvent, short=True, advice=DAMAGED)
+CANCEL = Document("tfguard.blueprint-cancel", 1, CancelWish, advice=DAMAGED)
+PACKED = Document("tfguard.blueprint-archive", 1, PackedRequest, advice=DAMAGED)
 
 BLUEPRINT_DOCUMENTS: tuple[Document[Any], ...] = (REQUEST, EVENT, CANCEL, PACKED)
 """Each has a schema below docs/schemas."""

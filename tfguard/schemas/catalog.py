@@ -39,8 +39,8 @@ def catalog_document(catalog: Catalog, entries: Sequence[ResourceType]) -> Mappi
 
 
 def type_body(catalog: Catalog, entry: ResourceType) -> Mapping[str, object]:
-    """What the document tells of one type. `actions` are those of IAM that listing and describing it needs, and
-    `never_destroyed` is why tfguard deletes no such object; empty where it may."""
+    """What the document tells of one type. `actions` are those of IAM that listing and describing it needs. `delete` is
+    whether tfguard may delete such an object, by the engine or a call; `never_destroyed` is why not."""
     return {
         "type": entry.type,
         "also_called": sorted(catalog.other_names(entry.type)),
@@ -48,8 +48,8 @@ def type_body(catalog: Catalog, entry: ResourceType) -> Mapping[str, object]:
         "service": entry.service,
         "scope": entry.scope,
         "list": entry.list is not None,
-        "import": bool(entry.import_id),
-        "delete": entry.delete is not None,
+        "import": entry.importable,
+        "delete": entry.can_be_destroyed,
         "stateful": entry.stateful,
         "never_destroyed": entry.never_destroyed or "",
         "keys": list(entry.keys),

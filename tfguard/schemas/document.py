@@ -19,6 +19,7 @@ loading it afterwards tells what is wrong with it."""
 
 _SCHEMA = re.compile(r"([a-z.-]{1,64})/v(\d{1,9})", re.ASCII)
 _LINE_LIMIT = 200
+_ADVICE = "keep it for inspection; run `tfguard recover`, which looks at the provider instead of trusting it"
 SUM = "sum"
 """The field of a document that holds a hash of all others."""
 
@@ -32,6 +33,8 @@ class Document(Generic[T]):
 
     A `summed` document carries a hash of what it holds, so that damage that leaves it readable (a changed name, after
     which a field seems not to be there) is not taken for what was written.
+
+    `advice` says what to do about a damaged one.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Document(Generic[T]):
     short: bool = False
     migrations: tuple[Migration, ...] = ()
     summed: bool = True
+    advice: str = _ADVICE
 
     def __post_init__(self) -> None:
         if len(self.migrations) != self.version - 1:
@@ -64,19 +68,19 @@ class Document(Generic[T]):
         Raises `NewerRecordError` for a version that this tfguard does not know, `CorruptRecordError` for anything else.
         """
         where = where or f"{self.name} document"
-        return self.read(parse_json(data, where), where)
+        return self.read(parse_json(data, where, self.advice), where)
 
     def read(self, raw: object, where: str) -> T:
         """The value in the parsed JSON `raw`; raises what `decode` raises."""
         if not isinstance(raw, dict):
-            _corrupt(where, "it is not a JSON object")
+            _corrupt(where, "it is not a JSON object", self.advice)
         lifted: Mapping[str, object] = raw
         for migrate in self.migrations[self._version_of(raw, where) - 1 :]:
             lifted = migrate(lifted)
         try:
             value = load(self.kind, lifted)
         except ShapeError as error:
-            _corrupt(where, str(error))
+            _corrupt(where, str(error), self.advice)
         if self.summed:
             self._check_sum(raw, lifted, where)
         return value
@@ -90,14 +94,14 @@ class Document(Generic[T]):
         """Documents had no sums once. Such a one has known fields alone: any other has lost the name of its sum."""
         if SUM in raw:
             if raw[SUM] != _sum_of(raw, where):
-                _corrupt(where, "it was changed after it was written")
+                _corrupt(where, "it was changed after it was written", self.advice)
         elif lifted.keys() - {"v" if self.short else "schema", *(f.name for f in fields(self.kind))}:  # type: ignore[arg-type]
-            _corrupt(where, "it has a field that is not known, and no sum")
+            _corrupt(where, "it has a field that is not known, and no sum", self.advice)
 
     def _version_of(self, raw: Mapping[str, object], where: str) -> int:
         version = raw.get("v") if self.short else self._version_in(raw.get("schema"))
         if type(version) is not int or version < 1:
-            _corrupt(where, f"its {'v' if self.short else 'schema'} is not that of {self.schema}")
+            _corrupt(where, f"its {'v' if self.short else 'schema'} is not that of {self.schema}", self.advice)
         if version > self.version:
             raise NewerRecordError(
                 f"{where} was written by a newer tfguard ({self.name}/v{version}, known is v{self.version})",
@@ -144,14 +148,14 @@ def decode_lines(document: Document[T], data: bytes, where: str) -> Lines[T]:
     return Lines(tuple(items), cut, whole_from)
 
 
-def parse_json(data: bytes, where: str) -> object:
-    """`data` as JSON in UTF-8; `CorruptRecordError` when it is not."""
+def parse_json(data: bytes, where: str, advice: str = _ADVICE) -> object:
+    """`data` as JSON in UTF-8; `CorruptRecordError` with this `advice` when it is not."""
     try:
         parsed: object = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
     except RecursionError:
-        _corrupt(where, "it is nested too deeply")
+        _corrupt(where, "it is nested too deeply", advice)
     except ValueError:
-        _corrupt(where, "it is not JSON" if data.strip() else "it is empty")
+        _corrupt(where, "it is not JSON" if data.strip() else "it is empty", advice)
     return parsed
 
 
@@ -185,9 +189,6 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _corrupt(where: str, reason: str) -> NoReturn:
+def _corrupt(where: str, reason: str, advice: str = _ADVICE) -> NoReturn:
     one_line = " ".join(reason.split())[:_LINE_LIMIT]
-    raise CorruptRecordError(
-        f"{where} cannot be read as a record: {one_line}",
-        "keep it for inspection; run `tfguard recover`, which looks at the provider instead of trusting it",
-    )
+    raise CorruptRecordError(f"{where} cannot be read as a record: {one_line}", advice)

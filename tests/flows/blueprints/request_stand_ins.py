@@ -29,7 +29,7 @@ from tfguard.model.blueprint_request import BlueprintObject, Request
 from tfguard.model.config import Config
 from tfguard.model.lease import Lease, Liveness, ProcessIdentity
 from tfguard.model.operation import Actor
-from tfguard.model.plan import Plan
+from tfguard.model.plan import Action, Plan, PlannedChange
 from tfguard.schemas.blueprint_file import parse_blueprint
 from tfguard.stores.local import LocalStore
 
@@ -175,8 +175,10 @@ class StandIn:
     def outputs(self, place: StackPlace) -> Mapping[str, Output]:
         return self.outputs_of.get(place.directory.name, {})
 
-    def plan(self, call: StackCall) -> Plan | str:  # noqa: ARG002 (the port's)
-        return "not planned here"
+    def plan(self, call: StackCall) -> Plan | str:
+        gone = self.verify(call).missing
+        changes = tuple(PlannedChange(address, "x", "p", Action.CREATE) for address in gone)
+        return Plan("1.11", changes) if gone else "not planned here"
 
     def verify(self, call: StackCall) -> Verified:
         stack = self.of(call.place)

@@ -121,10 +121,89 @@ def test_the_owner_of_a_step_does_not_go_without_it(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="m is owned by a, and stays"):
         take(desk, "a")
     desk.world.calls.clear()
-    take(desk, "m")
-    assert desk.world.calls == [("undo", "m")], "its owner stays"
+    with pytest.raises(UsageError, match="m is owned by a, which stays") as told:
+        take(desk, "m")
+    assert "--step a" in told.value.advice and desk.world.calls == []
     take(desk, "a", "m")
-    assert desk.world.calls[-1] == ("destroy", "a")
+    assert desk.world.calls == [("destroy", "a")], "the child is gone with it"
+
+
+def test_a_child_alone_is_only_called_gone_by_a_person(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, f"{HEAD}steps:\n{A}  m: {{run: [m], needs: [a], owned_by: a}}\n")
+    desk.provide()
+    desk.world.calls.clear()
+    assert take(desk, "m", gone={"m": "the job was stopped by hand"}).step("m").status.value == "absent"
+    assert desk.world.calls == []
+
+
+@pytest.mark.parametrize("between", ["probe: {tcp: 'x:1'}", "run: [p], compensate: {run: [undo]}"])
+def test_what_needs_a_step_through_another_is_not_left_without_it(tmp_path: Path, between: str) -> None:
+    text = f"{HEAD}steps:\n{A}  p: {{{between}, needs: [a]}}\n  c: {{stack: c, needs: [p]}}\n"
+    desk = Desk(tmp_path, text)
+    desk.provide()
+    desk.world.calls.clear()
+    with pytest.raises(UsageError, match=r"(c|p) needs a, and stays"):
+        take(desk, "a")
+    assert desk.world.calls == []
+    take(desk, "a", "c", *([] if "probe" in between else ["p"]))
+    assert [call for call in desk.world.calls if call[0] == "destroy"] == [("destroy", "c"), ("destroy", "a")]
+
+
+def test_a_destroy_that_fails_leaves_what_it_needs_also_over_a_probe(tmp_path: Path) -> None:
+    text = f"{HEAD}steps:\n{A}  p: {{probe: {{tcp: 'x:1'}}, needs: [a]}}\n  c: {{stack: c, needs: [p]}}\n"
+    desk = Desk(tmp_path, text)
+    desk.provide()
+    desk.world.calls.clear()
+    desk.world.faults["c"] = ["refused"]
+    take(desk, "a", "c")
+    assert desk.world.calls == [("destroy", "c")]
+
+
+@pytest.mark.parametrize(
+    ("said", "match"),
+    [
+        ({"steps": ("b",), "gone": {"a": "x"}}, "a is none of the steps"),
+        ({"gone": {"a": "x"}}, "the state of a is not empty"),
+        ({"steps": ("b",), "gone": {"b": "x"}}, "the state of b is not empty"),
+        ({"gone": {"p": "x"}}, "p is a probe"),
+        ({"again": {"a": "x"}}, "a is a stack"),
+        ({"again": {"r": "x"}}, "no compensation of r is in doubt"),
+        ({"gone": {"never": "x"}}, "nothing of never was begun"),
+        ({"gone": {"typo": "x"}}, "no step typo"),
+        ({"again": {"typo": "x"}}, "no step typo"),
+    ],
+)
+def test_a_word_that_no_destroy_would_go_by_is_refused(tmp_path: Path, said: dict[str, object], match: str) -> None:
+    text = f"{HEAD}steps:\n{A}  b: {{stack: b}}\n  p: {{probe: {{tcp: 'x:1'}}}}\n"
+    text += "  r: {run: [r], on_failure: stop, compensate: {run: [undo]}}\n  z: {stack: z, needs: [a]}\n"
+    text += "  never: {stack: never, needs: [z]}\n"
+    desk = Desk(tmp_path, text)
+    desk.world.faults["z"] = ["refused"]
+    desk.provide()
+    desk.world.calls.clear()
+    asked: list[object] = []
+    with pytest.raises(UsageError, match=match):
+        take_away(desk.context, TakeAwayOptions("over", **said), asked.append)  # type: ignore[arg-type]
+    assert (asked, desk.world.calls) == ([], [])
+
+
+def test_a_step_that_there_never_was_is_refused_also_when_the_request_is_over(desk: Desk) -> None:
+    desk.destroy()
+    with pytest.raises(UsageError, match="no step typo"):
+        take(desk, "typo")
+    assert take(desk, "b").state is S.CLEANED
+
+
+def test_a_removed_probe_is_in_nobody_s_way_also_where_the_kept_blueprint_is_damaged(tmp_path: Path) -> None:
+    desk = Desk(
+        tmp_path, f"{HEAD}steps:\n{A}  p: {{probe: {{tcp: '${{inputs.x}}'}}}}\ninputs: {{x: {{default: 'x:1'}}}}\n"
+    )
+    desk.provide()
+    for path in desk.folder.rglob("blueprint-*.yaml"):
+        path.unlink()
+    desk.text = f"{HEAD}steps:\n{A}"
+    assert left_behind(desk.context, desk.request) == {}
+    assert desk.provide().state is S.READY
 
 
 def test_data_stays_without_a_word_also_where_one_step_goes(desk: Desk) -> None:

@@ -33,7 +33,8 @@ from tfguard.flows.looking import Surroundings
 from tfguard.flows.records import Records
 from tfguard.inventory.aws import AwsInventory
 from tfguard.inventory.aws_quotas import AwsQuotas
-from tfguard.model.blueprint_request import Request, RequestEvent, RequestIntent, fold
+from tfguard.model.blueprint_decision import Told
+from tfguard.model.blueprint_request import BlueprintObject, Request, RequestEvent, RequestIntent, fold
 from tfguard.model.blueprint_view import PlanOutline
 from tfguard.model.config import Config
 from tfguard.model.credentials import Expiry
@@ -593,7 +594,30 @@ def test_what_could_not_be_planned_says_why(scene: Scene) -> None:
     scene.troubles["network"] = NoEngineError("no engine", "install one")
     look = Preflight(scene.context, scene.request, {}, scene.ports)
     look.plan_alone()
-    assert look.outlines()["network"] == PlanOutline(untold="cannot be planned: it could not be opened")
+    assert look.outlines()["network"] == replace(look.outlines()["network"], refused=True)
+    assert look.refusals() == {"network": "no engine"}
+
+
+def test_the_words_of_an_engine_that_refuses_a_plan_are_for_the_user_alone(scene: Scene) -> None:
+    scene.stacks.plans["network"] = "Error: hunter2 is no size"
+    look = Preflight(scene.context, scene.request, {}, scene.ports)
+    look.plan_alone()
+    assert (look.outlines()["network"].refused, "hunter2" in look.outlines()["network"].untold) == (True, False)
+    assert look.outlines()["service"] == PlanOutline(untold="cannot be planned before network gives its outputs")
+    assert look.refusals() == {"network": "Error: hunter2 is no size"}
+
+
+def test_data_that_would_be_made_anew_fails_without_a_person_s_word(scene: Scene) -> None:
+    scene.text = ONE.replace("stack: network", "stack: network, stateful: true")
+    data = BlueprintObject("aws_vpc.x", "aws_vpc", observed_id="vpc-1")
+    scene.events = (replace(done("network"), work="earlier", objects=(data,)),)
+    scene.stacks.looks["network"] = StackLook(operation_id="01O", managed=1)
+    scene.stacks.plans["network"] = plan(create("aws_vpc"))
+    ((status, detail),) = scene.told(CheckName.DATA)
+    assert (status, "aws_vpc.x, which holds data, would be made anew without it" in detail) == (FAILED, True)
+    word = {"network": Told(False, "it was a copy")}
+    results = Preflight(scene.context, scene.request, {}, scene.ports, word).run()
+    assert [one.status for one in results if one.name is CheckName.DATA] == [OK]
 
 
 def test_a_plan_by_outputs_that_are_about_to_change_says_so(scene: Scene) -> None:

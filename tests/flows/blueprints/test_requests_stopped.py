@@ -12,7 +12,7 @@ import pytest
 from request_stand_ins import FIVE, HEAD, Crash, Desk, StandInStack
 
 from tfguard.blueprint_ports import StackCall, StackLook, Verified
-from tfguard.errors import InputError, InterruptedRunError, UsageError
+from tfguard.errors import CorruptRecordError, InputError, InterruptedRunError, OpenOperationError, UsageError
 from tfguard.flows.blueprints.cancel import CancelOptions, cancel
 from tfguard.flows.blueprints.context import Values
 from tfguard.flows.blueprints.deciding import decisions
@@ -20,6 +20,7 @@ from tfguard.flows.blueprints.provide import ProvideOptions, provide
 from tfguard.flows.blueprints.requests import Requests
 from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import Request, RequestState
+from tfguard.stores.local import LocalStore
 
 S = RequestState
 ONE = HEAD + "steps:\n  a: {stack: a}\n"
@@ -252,7 +253,7 @@ def test_a_resume_that_is_cancelled_while_it_waits_settles_when_that_has_ended(t
     request = desk.provide()
     assert request.state is S.SETTLED
     assert not desk.world.stacks["a"].alive
-    assert request.step("a").status.value == "ok", "its operation ended well, whoever waited for that"
+    assert request.step("a").status.value == "error", "its operation ended well, and may be somebody else's"
 
 
 def test_a_command_that_was_cut_short_does_not_run_for_ever(tmp_path: Path) -> None:
@@ -428,6 +429,84 @@ def test_a_folder_that_a_kill_left_is_no_request(tmp_path: Path, monkeypatch: py
     assert desk.provide().state is S.READY
     with pytest.raises(UsageError, match="Ready"):
         cancel(desk.context, CancelOptions("x"))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_request_whose_maker_died_before_it_was_named_is_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: bool
+) -> None:
+    desk = Desk(tmp_path, ONE)
+    if not first:
+        desk.provide()
+        desk.destroy()
+    before = [one.request_id for one in desk.context.requests.listed()]
+    create = LocalStore.create
+
+    def dying(self: LocalStore, name: str, data: bytes) -> None:
+        create(self, name, data)
+        if name.endswith("request.json"):
+            raise Crash
+
+    with monkeypatch.context() as dies:
+        dies.setattr(LocalStore, "create", dying)
+        with pytest.raises(Crash):
+            desk.provide()
+    begun = desk.request
+    assert begun.state is S.REQUESTED and begun.id not in before
+    request = desk.provide()
+    assert (request.id, request.state, desk.request.id) == (begun.id, S.READY, begun.id)
+    assert [one.request_id for one in desk.context.requests.listed()] == [begun.id, *before]
+    journal = next((tmp_path / "b.tfguard" / "requests").rglob("events.jsonl"))
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+    with pytest.raises(CorruptRecordError, match="were written"):
+        desk.context.requests.current()
+
+
+def test_a_request_that_a_newer_tfguard_has_written_hides_no_other_in_the_list(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ONE)
+    desk.provide()
+    path = next((tmp_path / "b.tfguard").rglob("request.json"))
+    path.write_text(path.read_text().replace("blueprint-request/v1", "blueprint-request/v99"))
+    (one,) = desk.context.requests.listed()
+    assert "newer tfguard" in one.trouble
+
+
+def test_a_file_that_a_shell_would_split_is_quoted_in_advice(tmp_path: Path) -> None:
+    (folder := tmp_path / "my folder").mkdir()
+    desk = Desk(folder, TWO)
+    desk.world.faults["b"] = ["refused"]
+    desk.provide()
+    desk.text = ONE.replace("a: {stack: a}", "b: {stack: b}")
+    told = []
+    with pytest.raises(UsageError) as error:
+        desk.provide()
+    told.append(error.value.advice)
+    cancel(desk.context, CancelOptions("x"))
+    with pytest.raises(OpenOperationError) as cancelled:
+        desk.provide()
+    told.append(cancelled.value.advice)
+    with pytest.raises(UsageError) as unknown:
+        desk.destroy(gone={"zz": "x"})
+    told.append(unknown.value.advice)
+    assert all(f"'{folder / 'b.yaml'}'" in advice for advice in told), told
+
+
+@pytest.mark.parametrize("name", ["head.json", "request.json", "events.jsonl"])
+@pytest.mark.parametrize("damage", ["lost", "changed", "no JSON"])
+def test_advice_about_a_damaged_record_is_none_about_a_stack_s(tmp_path: Path, name: str, damage: str) -> None:
+    desk = Desk(tmp_path, ONE)
+    desk.provide()
+    path = next((tmp_path / "b.tfguard").rglob(name))
+    text = path.read_text()
+    if damage == "lost":
+        path.unlink()
+    else:
+        path.write_text("{" if damage == "no JSON" else text.replace('"sum"', '"zum"'))
+    for act in (desk.context.requests.current, desk.provide, desk.destroy):
+        with pytest.raises(CorruptRecordError) as told:
+            act()
+        assert "restore it" in told.value.advice
+        assert "recover" not in told.value.advice
 
 
 @pytest.mark.parametrize("where", ["a look", "a value"])

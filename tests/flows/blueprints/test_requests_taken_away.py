@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from request_stand_ins import FIVE, HEAD, Crash, Desk, StandInStack
 
-from tfguard.blueprint_ports import StackCall
-from tfguard.errors import InterruptedRunError
+from tfguard.blueprint_ports import Output, StackCall
+from tfguard.errors import InterruptedRunError, UsageError
+from tfguard.flows.blueprints.cancel import CancelOptions, cancel
 from tfguard.flows.blueprints.deciding import decisions
 from tfguard.flows.blueprints.requests import Requests
 from tfguard.flows.blueprints.take_away import TakeAwayOptions, take_away
 from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import UNSEEN, BlueprintObject, RequestState
+from tfguard.reconcile.blueprint_removal import removals
 
 S = RequestState
 TWO = HEAD + "steps:\n  a: {stack: a}\n  b: {stack: b, needs: [a]}\n"
@@ -67,9 +70,8 @@ def test_a_command_that_nothing_undoes_is_not_called_gone(tmp_path: Path) -> Non
     desk = Desk(tmp_path, HEAD + "steps:\n  a: {run: [make-things]}\n")
     desk.provide()
     request = desk.destroy()
-    assert request is not None and request.state is S.CLEANED
+    assert request is not None and request.state is S.SETTLED
     assert desk.statuses()["a"] == "ok", "nobody has looked whether it is there"
-    assert "nothing is declared that undoes a" in request.transitions[-1].why
 
 
 @pytest.mark.parametrize(("says", "status", "state"), [("1", "absent", S.CLEANED), ("0", "error", S.SETTLED)])
@@ -112,8 +114,10 @@ def test_a_child_of_what_nothing_undoes_is_not_called_gone_with_it(tmp_path: Pat
     desk = Desk(tmp_path, HEAD + "steps:\n  a: {run: [w]}\n  m: {run: [m], needs: [a], owned_by: a}\n")
     desk.provide()
     request = desk.destroy()
-    assert request is not None and "undoes a, m" in request.transitions[-1].why
+    assert request is not None and request.state is S.SETTLED
     assert desk.statuses() == {"a": "ok", "m": "ok"}
+    request = desk.destroy(gone={"a": "removed by hand"})
+    assert request is not None and request.state is S.CLEANED
 
 
 def test_the_compensation_of_a_child_is_run_when_the_request_fails(tmp_path: Path) -> None:
@@ -298,6 +302,83 @@ def test_a_destroy_repeats_a_compensation_in_doubt_on_a_word_alone(
     assert request is not None and (request.state is S.CLEANED) == bool(word)
 
 
+@pytest.mark.parametrize("how", ["kept", "cancelled", "failed otherwise"])
+def test_a_doubt_about_a_compensation_outlives_whatever_else_comes_of_the_step(tmp_path: Path, how: str) -> None:
+    text = "steps:\n  o: {stack: o}\n  a: {run: [w], needs: [o], compensate: {run: [undo, '${steps.o.outputs.x}']}}\n"
+    desk = Desk(tmp_path, HEAD + text)
+    desk.world.outputs_of["o"] = {"x": Output("1", sensitive=False)}
+    desk.provide()
+    desk.world.crash_at = (len(desk.world.calls) + 1, True)
+    with pytest.raises(Crash):
+        desk.destroy()
+    desk.world.crash_at = None
+    desk.world.calls.clear()
+    if how == "failed otherwise":
+        desk.world.outputs_of["o"] = {}
+        take_away(desk.context, TakeAwayOptions("over", again={"a": "it can"}), lambda _: None)
+        assert desk.request.step("a").status.value == "error"
+        desk.world.outputs_of["o"] = {"x": Output("1", sensitive=False)}
+    else:
+        time = timedelta(days=1) if how == "kept" else None
+        cancel(desk.context, CancelOptions("look at it", retain=time, owner="me"))
+    for _ in range(2):
+        assert "--again a" in decisions(desk.context, desk.request)["a"].asks
+        desk.destroy(dispose=True)
+        assert desk.world.calls == []
+    take_away(desk.context, TakeAwayOptions("over", dispose=True, again={"a": "it can"}), lambda _: None)
+    assert desk.world.calls == [("undo 1", "a"), ("destroy", "o")]
+
+
+def test_a_compensation_that_was_never_begun_is_in_no_doubt(tmp_path: Path) -> None:
+    text = "steps:\n  o: {stack: o}\n  a: {run: [w], needs: [o], compensate: {run: [undo, '${steps.o.outputs.x}']}}\n"
+    desk = Desk(tmp_path, HEAD + text + "  e: {stack: e, needs: [a]}\n")
+    desk.world.faults["e"] = ["refused"]
+    request = desk.provide()
+    assert "not compensated" in request.step("a").why and not request.step("a").undoing
+    assert desk.provide().state is S.READY
+    assert [call for call in desk.world.calls if call[1] == "a"] == [("w", "a")]
+
+
+def test_a_word_about_a_child_that_went_with_its_owner_was_not_needed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, OWNED.replace("idempotent: true, ", ""))
+    desk.world.faults["m"] = ["1"]
+    desk.world.crash_at = (3, True)
+    with pytest.raises(Crash):
+        desk.provide()
+    desk.world.crash_at = None
+    desk.world.calls.clear()
+    request = take_away(desk.context, TakeAwayOptions("over", again={"m": "it can"}), lambda _: None)
+    assert request is not None and request.state is S.CLEANED
+    assert desk.world.calls == [("destroy", "a")]
+    assert any("m: your word" in line and "not needed" in line for line in desk.console.lines)
+
+
+def test_the_question_tells_what_stays_as_the_destroy_does(tmp_path: Path) -> None:
+    desk = Desk(
+        tmp_path,
+        HEAD + "steps:\n  a: {stack: a}\n  p: {probe: {tcp: 'x:1'}, needs: [a]}\n"
+        "  c: {stack: c, needs: [p], stateful: true}\n",
+    )
+    desk.provide()
+    told = removals(desk.context.blueprint, desk.request)
+    assert told["a"] == "stays: c is not gone"
+    told = removals(desk.context.blueprint, desk.request, gone={"c": "the state is lost"})
+    assert told["c"].startswith("is called gone, by your word, if its state is empty")
+    assert told["a"].startswith("to be destroyed")
+
+
+def test_a_destroy_that_did_not_end_is_not_gone_on_with_where_the_stack_is_kept(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, TWO.replace("needs: [a]", "needs: [a], compensate: {destroy: true}"))
+    desk.provide()
+    desk.world.faults["b"] = ["refused"]
+    desk.destroy()
+    assert desk.request.step("b").undoing
+    cancel(desk.context, CancelOptions("keep it", retain=timedelta(days=1), owner="me"))
+    desk.world.calls.clear()
+    assert desk.provide().state is S.READY
+    assert ("destroy", "b") not in desk.world.calls
+
+
 def test_why_a_command_failed_is_known_also_when_a_resume_has_only_asked(tmp_path: Path) -> None:
     desk = Desk(tmp_path, HEAD + "steps:\n  a: {run: [w]}\n")
     desk.world.faults["a"] = ["3"]
@@ -378,7 +459,7 @@ def test_a_stack_whose_state_is_lost_is_gone_on_a_person_s_word_alone(tmp_path: 
     desk = Desk(tmp_path, TWO)
     desk.provide()
     desk.world.stacks["a"] = StandInStack(operations=1, last="apply")
-    request = desk.destroy(gone={"b": "a word about another step"})
+    request = desk.destroy()
     assert request is not None and request.state is S.SETTLED
     assert "--gone a" in request.step("a").why
     request = desk.destroy(gone={"a": "removed by hand, the bill says so"})
@@ -386,10 +467,22 @@ def test_a_stack_whose_state_is_lost_is_gone_on_a_person_s_word_alone(tmp_path: 
     assert "by a person's word: removed by hand" in request.step("a").why
 
 
-def test_a_word_that_something_is_gone_hides_nothing_that_a_state_has(tmp_path: Path) -> None:
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_a_word_that_something_is_gone_takes_nothing_that_a_state_has(tmp_path: Path, when: str) -> None:
     desk = Desk(tmp_path, TWO)
     desk.provide()
-    desk.world.faults["b"] = ["refused"]
-    request = desk.destroy(gone={"b": "gone", "a": "gone"})
-    assert request is not None and request.state is S.SETTLED
-    assert desk.statuses() == {"a": "ok", "b": "error"}
+    desk.world.calls.clear()
+    made = desk.world.stacks["b"]
+    if when == "before":
+        with pytest.raises(UsageError, match="b is not empty"):
+            desk.destroy(gone={"b": "gone"})
+    else:
+        desk.world.stacks["b"] = StandInStack(operations=1, last="apply")
+
+        def approve(_: object) -> None:
+            desk.world.stacks["b"] = made  # somebody restores the state
+
+        take_away(desk.context, TakeAwayOptions("over", gone={"b": "gone"}), approve)
+        assert "its state is not empty" in desk.request.step("b").why
+    assert desk.world.calls == []
+    assert desk.request.step("b").made

@@ -11,6 +11,7 @@ from functools import partial
 from tfguard.blueprint_ports import ProbeAnswer
 from tfguard.errors import TfguardError
 from tfguard.flows.blueprints.context import BlueprintContext, Values
+from tfguard.flows.blueprints.patience import Patience
 from tfguard.flows.blueprints.requests import Journal
 from tfguard.model.blueprint import Probe
 from tfguard.model.blueprint_request import Activity, RequestEvent
@@ -20,12 +21,16 @@ from tfguard.model.operation import StepStatus
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(milliseconds=500), timedelta(seconds=10)
 
 
-def ask_until(context: BlueprintContext, probe: Probe, stop: Callable[[], bool], *, once: bool = False) -> ProbeAnswer:
+def ask_until(
+    context: BlueprintContext, name: str, probe: Probe, stop: Callable[[], bool], *, once: bool = False
+) -> ProbeAnswer:
     """The first good answer to a probe without references, else the last bad one, when `within` is over.
 
-    The pause between two tries doubles. With `once` there is one try.
+    The pause between two tries doubles, and the user is told of the first that has failed, by the probe's `name`. With
+    `once` there is one try.
     """
     began, pause, tries = context.clock.now(), _FIRST_PAUSE, 0
+    waiting = Patience(context, f"{name}: still asked")
     while True:
         answer, tries = context.prober.ask(probe), tries + 1
         left = began + probe.within - context.clock.now()
@@ -34,6 +39,10 @@ def ask_until(context: BlueprintContext, probe: Probe, stop: Callable[[], bool],
         if left <= timedelta(0) or stop():
             many = "once" if tries == 1 else f"{tries} times"
             return ProbeAnswer(False, f"{answer.detail} (asked {many} within {format_duration(probe.within)})")
+        if tries == 1:
+            until = began + probe.within
+            context.console.say(f"{name}: not yet: {answer.detail}; asked again until {until:%H:%M:%SZ}")
+        waiting.tell()
         context.clock.sleep(min(pause, left).total_seconds())
         pause = min(pause * 2, _LONGEST_PAUSE)
 
@@ -59,7 +68,7 @@ def ask_probes(
         except TfguardError as error:
             context.console.warn(f"probe {question.name} cannot be asked: {error.what}; {error.advice}")
             return None if once else ProbeAnswer(False, error.what)
-        return ask_until(context, resolved, stop, once=once)
+        return ask_until(context, f"probe {question.name}", resolved, stop, once=once)
 
     with ThreadPoolExecutor(len(probes)) as pool:
         answers = list(zip(probes, pool.map(ask, probes), strict=True))

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from tfguard.errors import UsageError
 from tfguard.flows.blueprints.context import BlueprintContext
+from tfguard.flows.blueprints.patience import Patience
 from tfguard.flows.blueprints.requests import Journal
 from tfguard.flows.blueprints.settling import come_to_rest, settle
 from tfguard.flows.blueprints.take_away import keep
@@ -39,7 +40,8 @@ def cancel(context: BlueprintContext, options: CancelOptions) -> Request:
     request = context.requests.current()
     if request is None or request.terminal:
         raise UsageError(
-            f"{context.file} has no request that could be cancelled", f"see `tfguard blueprint status {context.file}`"
+            f"{context.file} has no request that could be cancelled",
+            f"see `tfguard blueprint status {context.file_word}`",
         )
     _check_retention(context, options)
     if context.requests.live():
@@ -61,10 +63,10 @@ def _at_rest(context: BlueprintContext, journal: Journal, options: CancelOptions
     if request.state is _S.READY:
         raise UsageError(
             f"request {request.id} is Ready: nothing of it runs",
-            f"`tfguard blueprint destroy {context.file}` takes it away",
+            f"`tfguard blueprint destroy {context.file_word}` takes it away",
         )
     if request.terminal:
-        raise UsageError(f"request {request.id} is over by now", f"see `tfguard blueprint status {context.file}`")
+        raise UsageError(f"request {request.id} is over by now", f"see `tfguard blueprint status {context.file_word}`")
     kept_as_it_is = options.retain is not None and request.state in _CAN_BE_KEPT
     if not (come_to_rest(context, journal) if kept_as_it_is else settle(context, journal, options.reason)):
         return journal.request
@@ -87,7 +89,9 @@ def _check_retention(context: BlueprintContext, options: CancelOptions) -> None:
 
 
 def _until_it_has_stopped(context: BlueprintContext) -> bool:
+    waiting = Patience(context, "the tfguard that works on it still runs")
     while context.requests.live():
+        waiting.tell()
         if not context.clock.sleep(_POLL_SECONDS):
             return False
     return True

@@ -1,34 +1,67 @@
-"""Look whether a request is still what it was when it became Ready: at its objects, and whether its probes pass."""
+"""Look whether a request is still as it was made: at its objects, and whether its probes pass."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from tfguard.errors import ConfigError
 from tfguard.flows.blueprints.asking import ask_probes
 from tfguard.flows.blueprints.context import BlueprintContext, stack_steps, values_of
-from tfguard.flows.blueprints.requests import Journal
+from tfguard.flows.blueprints.kept import by_kept
+from tfguard.flows.blueprints.requests import Journal, Observations
 from tfguard.flows.blueprints.steps import StepRunner
 from tfguard.flows.blueprints.stopping import Stopping
-from tfguard.model.blueprint_request import RequestState
+from tfguard.model.blueprint_request import RequestState, StepRecord
+from tfguard.model.operation import StepStatus
 from tfguard.reconcile.blueprint_steps import work_of
+
+_LOOKED_AT = (RequestState.READY, RequestState.PARTIAL_FAILURE, RequestState.RETAINED_FOR_REVIEW)
 
 
 def check_again(context: BlueprintContext, journal: Journal, stop: Callable[[], bool]) -> Sequence[str]:
-    """Ask each probe once, and look the objects of a Ready request up; what has failed, by name. Each answer is written
-    down. Raises `RecordError`."""
-    values = values_of(context, journal.request)
-    failed = [*_not_as_they_were(context, journal)]
-    return [*failed, *ask_probes(context, journal, values, stop, once=True)]
+    """Ask each probe once, and look the objects of a request up that nobody works on; what has failed, or could not be
+    looked at, by name. What was seen is written down, unless the request has changed meanwhile. Raises `RecordError`.
+    """
+    seen = Observations(context.requests, journal.request)
+    failed = [*_not_as_they_were(context, seen)]
+    failed += ask_probes(context, seen, values_of(context, seen.request), stop, once=True)
+    if not journal.take_over(seen):
+        context.console.warn("somebody has worked on the request meanwhile: what was seen is not written down")
+    return failed
 
 
 def _not_as_they_were(context: BlueprintContext, journal: Journal) -> Sequence[str]:
-    request, blueprint = journal.request, context.blueprint
-    if request.state is not RequestState.READY or not blueprint.ready.inventory or context.requests.live():
+    request = journal.request
+    if request.state not in _LOOKED_AT or context.requests.live():
+        return ()
+    context = _as_made(context, journal)
+    blueprint = context.blueprint
+    if not blueprint.ready.inventory:
         return ()
     runner = StepRunner(context, journal, values_of(context, request), Stopping(context, journal))
-    # What the blueprint or an input asks for otherwise by now was not made yet, and is not missing.
-    records = {name: request.step(name) for name in stack_steps(blueprint)}
-    names = [name for name, record in records.items() if record.work == work_of(blueprint.steps[name], request)]
+    names = [name for name in stack_steps(blueprint) if _was_done(request.step(name))]
+    # What the blueprint or an input asks for otherwise was not made yet, and is not missing.
+    known = [name for name in names if request.step(name).work == work_of(blueprint.steps[name], request)]
+    for name in (others := [name for name in names if name not in known]):
+        runner.say(name, "was not looked at: its part of the blueprint, or an input in it, is not what it was made by")
     with ThreadPoolExecutor(blueprint.parallel) as pool:
-        return [name for name, why in zip(names, pool.map(runner.look_again, names), strict=True) if why]
+        failed = [name for name, why in zip(known, pool.map(runner.look_again, known), strict=True) if why]
+    return [*failed, *others]
+
+
+def _as_made(context: BlueprintContext, journal: Journal) -> BlueprintContext:
+    """The surroundings with the blueprint that the request was last worked on by, where that is kept."""
+    if context.requests.digest(context.text) == journal.request.blueprint_digest:
+        return context
+    try:
+        return by_kept(context, journal.request)
+    except ConfigError as error:
+        context.console.warn(error.what)
+        return context
+
+
+def _was_done(record: StepRecord) -> bool:
+    """Whether a step has all that it is to have, but for what was missing when it was last looked at."""
+    vanished = record.status is StepStatus.ERROR and bool(record.missing) and record.at_its_end and not record.undoing
+    return record.status is StepStatus.OK or vanished

@@ -4,15 +4,17 @@ to run them again."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from tfguard.blueprint_ports import CallEnd
 from tfguard.flows.blueprints.notes import Notes
+from tfguard.flows.blueprints.patience import Patience
 from tfguard.flows.blueprints.stack_steps import LOOKS, WAIT_SECONDS
 from tfguard.flows.blueprints.words import Words
 from tfguard.model.blueprint import Compensation
-from tfguard.model.blueprint_decision import DecisionKind
+from tfguard.model.blueprint_decision import DecisionKind, Told
 from tfguard.model.blueprint_request import Activity
 from tfguard.model.config import format_duration
 from tfguard.model.operation import StepStatus
@@ -25,13 +27,13 @@ _CHECK_DONE, _CHECK_NOT_DONE = 0, 1
 class CommandSteps:
     """Runs commands. Safe for several threads, each with its own step.
 
-    `undo` brings a compensation that was begun to its end; `called` is told before each call that may change something.
+    `undo` brings a compensation that was begun to its end; `calling` surrounds each call that may change something.
     """
 
     notes: Notes
     words: Words
     undo: Callable[[str], bool]
-    called: Callable[[], None]
+    calling: Callable[[], AbstractContextManager[None]]
 
     def provide(self, name: str) -> bool:
         """Bring a command to its end; whether it is done. Raises `TfguardError`."""
@@ -42,9 +44,9 @@ class CommandSteps:
         checked: bool | None = None
         was_done = notes.record(name).done
         for _ in range(LOOKS):
-            record, told = notes.record(name), self.words.told.get(name)
+            record, told = notes.record(name), self._word(name)
             decision = decide_command(step, record, notes.journal.request, checked, told).about(name)
-            notes.say(name, f"{decision.kind.value}: {decision.reason}")
+            notes.decided(name, decision)
             match decision.kind:
                 case DecisionKind.SKIP:
                     return notes.done(name, decision.reason, worked=told is not None or not was_done)
@@ -67,12 +69,13 @@ class CommandSteps:
     def wait_for(self, name: str) -> bool:
         """Wait while something that an earlier tfguard has started for a step runs; False when the user has had
         enough."""
-        told = False
+        waiting: Patience | None = None
         while self.notes.context.commands.still_runs(name):
-            if not told:
+            if waiting is None:
                 what = "its command of an earlier run, or something that it has started, still runs"
                 self.notes.say(name, f"wait: {what}")
-            told = True
+                waiting = Patience(self.notes.context, f"{name}: {what}")
+            waiting.tell()
             if self.notes.stopping.wanted:
                 return False
             self.notes.context.clock.sleep(WAIT_SECONDS)
@@ -84,11 +87,12 @@ class CommandSteps:
         return not check or self._asked(name, check).exit_code != _CHECK_NOT_DONE
 
     def leave(self, name: str) -> bool:
-        """A command whose work nothing undoes: it is gone only where its check says so. Without a check nothing is
-        known, which is said, and is in nobody's way. Raises `TfguardError`."""
+        """A command whose work nothing undoes: it is gone only where its check or a person says so. Until then it is in
+        nobody's way, where it has no check. Raises `TfguardError`."""
         notes, step = self.notes, self.notes.step(name)
         if not step.check:
-            notes.say(name, "is left as it is: its blueprint declares nothing that undoes it")
+            why = "its blueprint declares nothing that undoes it"
+            notes.say(name, f"stays: {why}; where nothing of it is there: `destroy --gone {name} --reason TEXT`")
             return True
         checked = self.check(name, step.check)
         if checked is None:
@@ -138,7 +142,7 @@ class CommandSteps:
     def take_stock(self, name: str) -> None:
         """Write down how a command stands whose end nobody has seen: as its check says. Raises `TfguardError`."""
         notes, step, record = self.notes, self.notes.step(name), self.notes.record(name)
-        undoing = record.activity is Activity.COMPENSATE
+        undoing = record.undo is Activity.COMPENSATE
         why = "it was cut short: how much of its work is done is not known"
         check = (step.compensate.check if step.compensate else ()) if undoing else step.check
         if check:
@@ -156,12 +160,24 @@ class CommandSteps:
             why = "it was cut short, and its check says that it is not done"
         notes.note(name, StepStatus.ERROR if record.made else StepStatus.PENDING, why, record.activity)
 
+    def _word(self, name: str) -> Told | None:
+        """What a person says of a command. That it is done says nothing of an owner that was made anew since."""
+        notes, told, owner = self.notes, self.words.told.get(name), self.notes.step(name).owned_by
+        if told is None or not told.done or owner is None or notes.record(name).undoing:
+            return told
+        renewed = notes.record(owner).renewed_at
+        if renewed is None or renewed <= self.words.at:
+            return told
+        notes.say(name, f"{owner} was made anew since you said that it is done: that does not count")
+        del self.words.told[name]
+        return None
+
     def _run(self, name: str) -> bool:
         notes, step = self.notes, self.notes.step(name)
         command = notes.values.command(name, step.run)
         notes.note(name, StepStatus.RUNNING, "running its command", Activity.RUN)
-        self.called()
-        end = notes.context.commands.run(command, name)
+        with self.calling():
+            end = notes.context.commands.run(command, name)
         if end.timed_out:
             limit = format_duration(step.timeout or timedelta(0))
             why = f"its command did not end within {limit}: how much of its work is done is not known"
@@ -179,8 +195,8 @@ class CommandSteps:
         notes = self.notes
         command = replace(notes.values.command(name, undo.run), timeout=undo.timeout)
         notes.note(name, StepStatus.RUNNING, "running its compensation", Activity.COMPENSATE)
-        self.called()
-        end = notes.context.commands.run(command, name)
+        with self.calling():
+            end = notes.context.commands.run(command, name)
         if end.timed_out or end.exit_code:
             what = "did not end in time" if end.timed_out else f"ended with {end.exit_code}"
             return notes.failed(name, f"its compensation {what}", Activity.COMPENSATE, end=end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -47,6 +48,11 @@ class BlueprintContext:
     def folder(self) -> Path:
         """What the blueprint's paths count from."""
         return self.file.absolute().parent
+
+    @property
+    def file_word(self) -> str:
+        """The blueprint's file as a word of a command."""
+        return shlex.quote(str(self.file))
 
     @property
     def owner(self) -> str:

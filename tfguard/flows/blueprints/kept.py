@@ -11,7 +11,7 @@ from tfguard.flows.blueprints.context import BlueprintContext, Values
 from tfguard.flows.blueprints.requests import Requests
 from tfguard.model.blueprint import Blueprint, BlueprintStep, StepKind
 from tfguard.model.blueprint_decision import Decision, DecisionKind
-from tfguard.model.blueprint_request import Request
+from tfguard.model.blueprint_request import Activity, Request
 from tfguard.model.reference import Reference, resolve
 from tfguard.schemas.blueprint_file import parse_blueprint
 
@@ -57,7 +57,8 @@ def left_behind(
         try:
             before = by_kept(context, request)
         except ConfigError:  # then the record alone tells what was made, and not where
-            return {name: _lost(request) for name in made if name not in context.blueprint.steps}
+            lost = [name for name in made if name not in context.blueprint.steps]
+            return {name: _lost(request) for name in lost if request.step(name).activity is not Activity.PROBE}
     was, becomes = Values(before, request.inputs), Values(context, inputs)
     found: dict[str, str] = {}
     for name in made:
@@ -91,7 +92,7 @@ def decided_left_behind(
 
 def _way_out(context: BlueprintContext, names: Mapping[str, str] | list[str]) -> str:
     chosen = "".join(f" --step {name}" for name in names)
-    return f"take it away: `tfguard blueprint destroy {context.file}{chosen}`"
+    return f"take it away: `tfguard blueprint destroy {context.file_word}{chosen}`"
 
 
 def _lost(request: Request) -> str:

@@ -6,17 +6,18 @@ What a call announces is in the journal before it is made, and what it answered 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tfguard.blueprint_ports import CallEnd, StackLook
 from tfguard.flows.blueprints.context import BlueprintContext, Values
 from tfguard.flows.blueprints.requests import Journal
 from tfguard.flows.blueprints.stopping import Stopping
 from tfguard.model.blueprint import BlueprintStep
+from tfguard.model.blueprint_decision import Decision, DecisionKind
 from tfguard.model.blueprint_request import UNSEEN, Activity, RequestEvent, StepRecord
 from tfguard.model.operation import StepStatus
 from tfguard.reconcile.blueprint_objects import Key, merged
-from tfguard.reconcile.blueprint_steps import work_of
+from tfguard.reconcile.blueprint_steps import told_when_begun, work_of
 
 UNREADABLE = "its record or its state cannot be read"
 _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
@@ -28,13 +29,15 @@ _LAST_OWN_CODE = 128
 class Notes:
     """Writes the statuses of one request's steps. Safe for several threads, each with its own step.
 
-    Every method that writes raises `RecordError`.
+    Every method that writes raises `RecordError`. `asking` are the steps about which, as was last decided, nothing
+    can be done before a person has looked.
     """
 
     context: BlueprintContext
     journal: Journal
     values: Values
     stopping: Stopping
+    asking: set[str] = field(default_factory=set)
 
     def step(self, name: str) -> BlueprintStep:
         """What the blueprint says of a step."""
@@ -47,6 +50,15 @@ class Notes:
     def say(self, name: str, text: str) -> None:
         """A line about a step to the user."""
         self.context.console.say(f"{name}: {text}")
+
+    def decided(self, name: str, decision: Decision, *, aloud: bool = True) -> None:
+        """Keep in mind what was decided about a step, and tell the user, if `aloud`."""
+        if decision.kind is DecisionKind.INSPECT or decision.asks:
+            self.asking.add(name)
+        else:
+            self.asking.discard(name)
+        if aloud:
+            self.say(name, told_when_begun(decision))
 
     def note(
         self,
@@ -165,5 +177,6 @@ class Notes:
     def unreadable(self, name: str, look: StackLook, activity: Activity) -> bool:
         """The step is an error, since its stack cannot be looked at; False. What the engine says of it may hold a
         secret, and goes to the user alone (rule 10)."""
+        self.asking.add(name)
         self.say(name, look.failure)
         return self.failed(name, UNREADABLE, activity)

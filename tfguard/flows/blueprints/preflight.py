@@ -25,14 +25,14 @@ from tfguard.flows.blueprints.preflight_clouds import CloudChecks, PreflightPort
 from tfguard.flows.context import StackContext
 from tfguard.flows.credentials import longest_run
 from tfguard.model.blueprint import BlueprintStep
-from tfguard.model.blueprint_decision import DecisionKind
+from tfguard.model.blueprint_decision import DecisionKind, Told
 from tfguard.model.blueprint_request import BlueprintObject, Request, StepRecord
 from tfguard.model.blueprint_view import PlanOutline
 from tfguard.model.durations import in_words
 from tfguard.model.plan import Action, Plan, PlannedChange, ProviderConfig
 from tfguard.model.preflight import CheckName, CheckResult, CheckStatus
 from tfguard.model.reference import references_in
-from tfguard.reconcile.blueprint_objects import holds_data
+from tfguard.reconcile.blueprint_objects import holds_data, vanished_data
 
 _OK, _FAILED, _UNKNOWN, _SKIPPED = CheckStatus.OK, CheckStatus.FAILED, CheckStatus.UNKNOWN, CheckStatus.SKIPPED
 _NAMED = 5
@@ -94,10 +94,15 @@ def _known(skipped: Mapping[str, str]) -> Mapping[CheckName, str]:
 
 class Preflight:
     """The checks of one request; each keeps what the later ones need. The arguments are those of `preflight`, which
-    tells what is raised."""
+    tells what is raised; `told` is what a person has said of steps."""
 
     def __init__(
-        self, context: BlueprintContext, request: Request, skipped: Mapping[str, str], around: PreflightPorts
+        self,
+        context: BlueprintContext,
+        request: Request,
+        skipped: Mapping[str, str],
+        around: PreflightPorts,
+        told: Mapping[str, Told] | None = None,
     ) -> None:
         self._context = context
         self._request = request
@@ -109,9 +114,11 @@ class Preflight:
         self._plans: dict[str, Plan] = {}
         self._unplanned: dict[str, str] = {}
         self._behind: dict[str, Sequence[str]] = {}
+        self._later_ones: dict[str, Sequence[str]] = {}
+        self._told = told or {}
         self._made: CloudChecks | None = None
         # What is done and still true is not touched.
-        decided = decisions(context, request)
+        decided = decisions(context, request, self._told)
         self._names = [n for n in stack_steps(context.blueprint) if decided[n].kind is not DecisionKind.SKIP]
         self._to_apply = [n for n in self._names if decided[n].kind in _TO_APPLY]
 
@@ -155,7 +162,16 @@ class Preflight:
             return PlanOutline(untold=f"cannot be planned before {_some(behind)} gives its outputs")
         if CheckName.STACKS in self._left_out:
             return PlanOutline(untold="not planned: the check `stacks` is skipped")
-        return PlanOutline(untold=f"cannot be planned: {self._unplanned.get(name, 'it could not be opened')}")
+        if name in self._later_ones:
+            return PlanOutline(untold=f"cannot be planned before {_some(self._later_ones[name])} is done")
+        # Why, in the engine's own words, goes to the user alone (rule 10).
+        return PlanOutline(untold="cannot be planned: the engine, or what it needs, refuses that", refused=True)
+
+    def refusals(self) -> Mapping[str, str]:
+        """Why each stack that is to be applied cannot be planned though its turn has come; for the user alone."""
+        refused = [name for name, outline in self.outlines().items() if outline.refused]
+        troubles = {name: error.what for name, error in self._troubles.items()}
+        return {name: troubles.get(name) or self._unplanned.get(name, "it could not be opened") for name in refused}
 
     def _open_all(self) -> None:
         for name in self._names:
@@ -238,7 +254,15 @@ class Preflight:
             if plan is None and record.made and holds_data(step, record.standing):
                 why = self._unplanned.get(name, "it is not planned")
                 found.append(CheckResult(check, _UNKNOWN, f"what becomes of the data of {name}: {why}"))
+            holding = [found.address for found in record.standing if holds_data(step, (found,))]
+            # What is not applied asks when its turn comes.
+            asks = name in self._to_apply and (name not in self._told or self._told[name].done)
+            again = vanished_data(record, holding) if asks else ()
             for change in plan.changing if plan is not None else ():
+                if change.action is Action.CREATE and change.address in again:
+                    what = f"{name}: {change.address}, which holds data, would be made anew without it"
+                    advice = f"restore it, or say `resume --again {name} --reason TEXT`"
+                    found.append(CheckResult(check, _FAILED, what, advice))
                 if change.action.deletes and self._holds_data(step, record, change):
                     word = "replaced" if change.action.creates else "deleted"
                     what = f"{name}: {change.address}, which holds data, would be {word}"
@@ -283,6 +307,7 @@ class Preflight:
         before that step is done."""
         step = self._context.blueprint.steps[name]
         if behind := [need for need in step.needs if not self._request.step(need).done]:
+            self._later_ones[name] = behind
             return self._later(name, behind, f" ({why})")
         self._unplanned[name] = why
         advice = advice or f"see what `tfguard -chdir={step.stack} plan` says there"

@@ -93,8 +93,8 @@ def _refuse_cancelled(context: BlueprintContext, request: Request) -> None:
     if request.state in (_S.CANCEL_PENDING, _S.SETTLED):
         raise OpenOperationError(
             f"request {request.id} was cancelled, and what it made is still there",
-            f"to go on with it: `tfguard blueprint cancel --retain {context.file}`, then `resume`; "
-            f"to take it away: `tfguard blueprint destroy {context.file}`",
+            f"to go on with it: `tfguard blueprint cancel --retain {context.file_word}`, then `resume`; "
+            f"to take it away: `tfguard blueprint destroy {context.file_word}`",
         )
 
 
@@ -104,6 +104,8 @@ def _refuse_idle_words(context: BlueprintContext, request: Request, told: Mappin
         step, record = context.blueprint.steps[name], request.step(name)
         if not record.made:
             why = f"nothing of {name} was begun, or it was taken away: there is nothing to say of its work"
+        elif word.done and step.owned_by is not None and not request.step(step.owned_by).made:
+            why = f"{step.owned_by} is gone, and its work with it: {name} is done anew behind it"
         elif step.kind is StepKind.PROBE:
             why = f"{name} is a probe, which is asked anew each time"
         elif step.kind is StepKind.STACK and word.done and not record.missing and not record.undoing:
@@ -315,8 +317,10 @@ class _Provision:
             self._steps.say(name, f"retained until {record.until:%Y-%m-%d} for {record.owner or 'nobody'}")
 
     def _compensate(self) -> None:
-        """Undo each step that says so, unless something stands that needs it."""
+        """Undo each step that says so, unless something stands that needs it, or a person has to look first at what
+        was not done: that is no failure of it."""
         blueprint, behind = self._context.blueprint, stands_behind(self._context.blueprint)
+        asking = sorted(self._steps.asking)
         for name in undone_by_compensation(blueprint, self._journal.request):
             step = blueprint.steps[name]
             if step.failing is not OnFailure.COMPENSATE:
@@ -328,6 +332,8 @@ class _Provision:
             standing = [other for other in behind[name] if other != step.owned_by and self._steps.stands(other)]
             if self._stopping.wanted:
                 self._steps.say(name, "not compensated: cancelled")
+            elif asking:
+                self._steps.say(name, f"not compensated: {', '.join(asking)} waits for a person")
             elif standing:
                 self._steps.say(name, f"not compensated: {', '.join(sorted(standing))} needs it")
             else:

@@ -30,6 +30,7 @@ from tfguard.model.operation import Head, JournalEntry
 from tfguard.ports import Clock, Console, Host, RecordStore
 from tfguard.schemas.blueprint_records import (
     CANCEL,
+    DAMAGED,
     PACKED,
     REQUEST,
     CancelWish,
@@ -39,10 +40,6 @@ from tfguard.schemas.blueprint_records import (
 )
 
 _DIGEST = 12
-_DAMAGED = (
-    "restore it from a copy; or move the whole record aside, with its head.json, and begin anew: each stack's own "
-    "record tells what it has"
-)
 
 
 class Requests:
@@ -58,7 +55,7 @@ class Requests:
         self._clock = clock
         self._host = host
         self._console = console
-        self._heads = Heads(store, clock, host, self._newest, self._counted)
+        self._heads = Heads(store, clock, host, self._newest, self._counted, DAMAGED)
         self._written: tuple[str | None, int] = (None, 0)
         self._writing = Lock()
         self._run: str | None = None
@@ -98,7 +95,7 @@ class Requests:
     def _listed(self, request_id: str, archived: bool) -> ListedRequest:
         try:
             request = self.read(request_id)
-        except CorruptRecordError as error:
+        except RecordError as error:
             return ListedRequest(request_id, archived=archived, trouble=error.what)
         intent = request.intent
         return ListedRequest(
@@ -114,8 +111,19 @@ class Requests:
 
     def current(self) -> Request | None:
         """The blueprint's newest request; None when there never was one."""
-        newest = self._heads.read()[0].current or self._newest()
-        return self.read(newest) if newest else None
+        named = self._heads.read()[0].current
+        newest = named or self._newest()
+        request = self.read(newest) if newest else None
+        if named is None or request is None or not request.terminal:
+            return request
+        # Who dies while a request is made leaves it unnamed: it is gone on with.
+        return next((one for one in map(self._readable, reversed(self.ids())) if one and not one.terminal), request)
+
+    def _readable(self, request_id: str) -> Request | None:
+        try:
+            return self.read(request_id)
+        except CorruptRecordError:
+            return None  # a list of all tells that
 
     def read(self, request_id: str) -> Request:
         """One request, from the archive where it was packed away."""
@@ -132,7 +140,7 @@ class Requests:
         if request.events < counted:
             journal_of = where.replace("request.json", "events.jsonl")
             raise CorruptRecordError(
-                f"{journal_of} has {request.events} events, and at least {counted} were written", _DAMAGED
+                f"{journal_of} has {request.events} events, and at least {counted} were written", DAMAGED
             )
         return request
 
@@ -192,7 +200,7 @@ class Requests:
             if self._run is not None and any(event.state for event in events):
                 # Else the next sign of life counts it: the event itself is there.
                 with contextlib.suppress(TfguardError):
-                    self._heads.change(lambda head, _: head if head.current == request_id else None)
+                    self._heads.change(lambda head, _: _naming(head, request_id))
 
     def live(self) -> bool:
         """Whether a tfguard is at work on the blueprint now."""
@@ -344,9 +352,40 @@ class Journal:
             numbered = [replace(event, number=after.events + n) for n, event in enumerate(events, start=1)]
             for event in numbered:
                 after = after.after(event)
-            self._requests.append(self._request.id, *numbered)
+            self._append(numbered)
             self._request = after
             return after
+
+    def _append(self, events: Sequence[RequestEvent]) -> None:
+        self._requests.append(self._request.id, *events)
+
+    def take_over(self, seen: Observations) -> bool:
+        """Write what somebody has seen who did not hold the request: all of it, and nothing where anything was written
+        meanwhile, or somebody is at work, whose word is newer. Whether it is written. Raises `RecordError`."""
+        with self._lock:
+            if not seen.events:
+                return True
+            try:
+                with self._requests.holding():
+                    now = self._requests.read(self._request.id)
+                    if unmoved := (now.events, now.since) == (self._request.events, self._request.since):
+                        self._append(seen.events)
+                        now = seen.request
+            except OperationAliveError:
+                return False
+            self._request = now
+            return unmoved
+
+
+class Observations(Journal):
+    """Keeps the events of somebody who only looks, until `Journal.take_over` writes them."""
+
+    def __init__(self, requests: Requests, request: Request) -> None:
+        super().__init__(requests, request)
+        self.events: list[RequestEvent] = []
+
+    def _append(self, events: Sequence[RequestEvent]) -> None:
+        self.events += events
 
 
 def absolute(file: Path) -> str:
@@ -359,7 +398,12 @@ def _folded(intent: bytes, events: bytes, where: str) -> Request:
     try:
         return fold(REQUEST.decode(intent, where), lines.items, lines.cut)
     except ValueError as error:
-        raise CorruptRecordError(f"{where}: {error}", _DAMAGED) from None
+        raise CorruptRecordError(f"{where}: {error}", DAMAGED) from None
+
+
+def _naming(head: Head, request_id: str) -> Head:
+    """The head that names a request: its tfguard may have died before that."""
+    return head if head.current == request_id else replace(head, current=request_id, events=0)
 
 
 def _packed_name(request_id: str) -> str:

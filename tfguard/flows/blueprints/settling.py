@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tfguard.errors import RecordError, TfguardError
 from tfguard.flows.blueprints.context import BlueprintContext, Values, values_of
+from tfguard.flows.blueprints.patience import Patience
 from tfguard.flows.blueprints.requests import Journal
 from tfguard.flows.blueprints.steps import StepRunner
 from tfguard.flows.blueprints.stopping import Stopping
@@ -40,11 +41,12 @@ def come_to_rest(context: BlueprintContext, journal: Journal) -> bool:
     for name in context.blueprint.steps:
         if journal.request.step(name).status not in _UNFINISHED:
             continue
-        waits = False
+        waiting: Patience | None = None
         while what := _running(context, values, name):
-            if not waits:
+            if waiting is None:
                 context.console.say(f"{name}: waits for {what}, which still runs")
-            waits = True
+                waiting = Patience(context, f"{name}: {what} still runs")
+            waiting.tell()
             if not context.clock.sleep(_WAIT_SECONDS) or context.intents() > heard:
                 context.console.warn(f"{name}: {what} still runs; ask again when it has ended")
                 return False

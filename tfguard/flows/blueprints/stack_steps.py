@@ -8,18 +8,21 @@ from dataclasses import dataclass, field
 from tfguard.blueprint_ports import StackCall, StackLook, StackPlace
 from tfguard.errors import RecordError, TfguardError
 from tfguard.flows.blueprints.notes import UNREADABLE, Notes
+from tfguard.flows.blueprints.patience import Patience
+from tfguard.flows.blueprints.seen import Seen
 from tfguard.flows.blueprints.words import Words
 from tfguard.model.blueprint_decision import Decision, DecisionKind
 from tfguard.model.blueprint_request import Activity
 from tfguard.model.operation import StepStatus
 from tfguard.model.preflight import CheckName
-from tfguard.reconcile.blueprint_objects import Key, holds_data, managed_of, taken_by
+from tfguard.reconcile.blueprint_objects import Key, holds_data, managed_of, taken_by, vanished_data
 from tfguard.reconcile.blueprint_steps import decide_stack, ended_well
 
 LOOKS = 6
 """Recover, adopt, undo and apply each lead to a new look; more than these never help."""
 
 WAIT_SECONDS = 1.0
+_THERE_AGAIN = "what it is to have is there again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class StackSteps:
     notes: Notes
     words: Words
     undo: Callable[[str], bool]
-    verified: set[str] = field(default_factory=set)
+    verified: Seen = field(default_factory=Seen)
 
     def provide(self, name: str) -> bool:
         """Bring a stack to its end; whether it is done. Raises `TfguardError`."""
@@ -46,9 +49,12 @@ class StackSteps:
             if look.failure:
                 return notes.unreadable(name, look, Activity.APPLY)
             step, record, told = notes.step(name), notes.record(name), self.words.told.get(name)
+            if record.missing and told is None and not looked_up and not look.open and not notes.stopping.wanted:
+                looked_up = True
+                if self._is_there_again(name):
+                    continue
             decision = decide_stack(step, record, look, notes.journal.request, told).about(name)
-            if decision.kind is not DecisionKind.WAIT or decision.reason != last:
-                notes.say(name, f"{decision.kind.value}: {decision.reason}")
+            notes.decided(name, decision, aloud=decision.kind is not DecisionKind.WAIT or decision.reason != last)
             last = decision.reason
             match decision.kind:
                 case DecisionKind.SKIP if not looked_up and self._has_vanished(name):
@@ -72,16 +78,19 @@ class StackSteps:
     def verify(self, name: str) -> str:
         """Look all objects of a step up at their providers; why they were not all seen, which is an error of the step
         then. Raises `RecordError`."""
+        turn = self.verified.turn
         missing, why = self._missing(name)
         if why:
+            if not missing:
+                self.notes.asking.add(name)  # it may all be there
             self.notes.note(name, StepStatus.ERROR, why, Activity.VERIFY, missing=missing)
             self.notes.say(name, f"error: {why}")
         else:
-            self.verified.add(name)
+            self.verified.add(name, turn)
         return why
 
     def look_again(self, name: str) -> str:
-        """Look the objects of a step up that stood when the request was last Ready, and write down what has changed.
+        """Look the objects of a step up that was done, and write down what has changed.
 
         Why it is not as it was, or why that cannot be told: then nothing is written, since whoever looks may have less
         than who provides. Raises `RecordError`.
@@ -103,8 +112,8 @@ class StackSteps:
             why, missing = "", ()  # only in the stack's own files until now
         if missing:
             notes.note(name, StepStatus.ERROR, why, Activity.VERIFY, missing=missing)
-        elif not why and record.activity is Activity.VERIFY and record.missing:
-            notes.done(name, "what it is to have is there again")
+        elif not why and record.at_its_end and record.missing:
+            notes.done(name, _THERE_AGAIN)
         if why:
             notes.say(name, f"error: {why}")
         return why
@@ -124,8 +133,7 @@ class StackSteps:
             notes.context.console.warn(f"{name}: {error.what}; {error.advice}")
         if status is not None and look is not None:
             why = f"operation {look.operation_id} has come to a good end, behind the back of its tfguard"
-            worked, removed = status is StepStatus.OK, taken_by(record.standing, look)
-            notes.note(name, status, why, look=look, removed=removed, worked=worked)
+            notes.note(name, status, why, look=look, removed=taken_by(record.standing, look))
         else:
             failed = StepStatus.ERROR if record.made else StepStatus.PENDING
             notes.note(name, failed, why, record.activity, look)
@@ -185,6 +193,9 @@ class StackSteps:
                 continue
             if look.managed == 0:
                 return self._empty(name, look, activity)
+            if name in self.words.gone:
+                why = "somebody says that nothing of it is there, and its state is not empty"
+                return notes.failed(name, why, activity, look, advice=f"leave --gone {name} out to destroy it")
             if not self.words.takes_data and self.holds_data(name, look):
                 notes.say(name, "stays: it holds data; --stateful takes it away, too")
                 return False
@@ -206,12 +217,22 @@ class StackSteps:
         cannot be told, it is asked again at the end."""
         if self.notes.stopping.wanted or not self.notes.context.blueprint.ready.inventory:
             return False
+        turn = self.verified.turn
         missing, why = self._missing(name, aloud=False)
         if missing:
             self.notes.note(name, StepStatus.ERROR, why, Activity.VERIFY, missing=missing)
         elif not why:
-            self.verified.add(name)
+            self.verified.add(name, turn)
         return bool(missing)
+
+    def _is_there_again(self, name: str) -> bool:
+        """Whether a step that was done has all again that was missing when it was last looked at: then that is on
+        record."""
+        turn = self.verified.turn
+        if not self.notes.record(name).at_its_end or self._missing(name, aloud=False)[1]:
+            return False
+        self.verified.add(name, turn)
+        return self.notes.done(name, _THERE_AGAIN)
 
     def _missing(self, name: str, *, aloud: bool = True) -> tuple[tuple[str, ...], str]:
         """The addresses that a step's provider does not have; and why not all were seen, where they were not."""
@@ -232,15 +253,11 @@ class StackSteps:
         notes = self.notes
         call = notes.values.call(name)
         if lost := self._data_that_would_go(name, call, before):
-            why = (
-                f"{lost}, which holds data, would be replaced or deleted; undo what leads to that, or go on with "
-                "--skip-check data=REASON"
-            )
-            return notes.failed(name, why, Activity.VERIFY, before)
+            return notes.failed(name, lost, Activity.VERIFY, before)
         # By the newest operation until now the one that is begun here is told from it.
         notes.note(name, StepStatus.RUNNING, "applying", Activity.APPLY, operation_id=before.operation_id)
-        self.verified.clear()
-        end = notes.context.stacks.apply(call, name)
+        with self.verified.calling():
+            end = notes.context.stacks.apply(call, name)
         notes.values.forget(name)
         look = notes.context.stacks.look(call.place)
         removed = taken_by(before.objects, look)
@@ -250,7 +267,8 @@ class StackSteps:
         return notes.failed(name, f"{why}{_unsettled(look)}", Activity.APPLY, look, end, removed)
 
     def _data_that_would_go(self, name: str, call: StackCall, look: StackLook) -> str:
-        """The address of an object with data that an apply would replace or delete; empty where there is none.
+        """Why an apply would leave an object without its data: it would be replaced or deleted, or it has vanished and
+        would be made anew without a person's word; empty where there is none.
 
         The preflight has looked, but not at what an earlier step of this run has changed since.
         """
@@ -260,8 +278,15 @@ class StackSteps:
         if not holding or CheckName.DATA in self.notes.journal.request.skipped:
             return ""
         plan = self.notes.context.stacks.plan(call)
-        changes = () if isinstance(plan, str) else plan.changing
-        return next((change.address for change in changes if change.action.deletes and change.address in holding), "")
+        again, told = vanished_data(record, holding), self.words.told.get(name)
+        for change in () if isinstance(plan, str) else plan.changing:
+            if change.action.deletes and change.address in holding:
+                way = "undo what leads to that, or go on with --skip-check data=REASON"
+                return f"{change.address}, which holds data, would be replaced or deleted; {way}"
+            if change.action.creates and change.address in again and (told is None or told.done):
+                way = f"restore it, or go on with `resume --again {name} --reason TEXT`"
+                return f"{change.address}, which holds data, would be made anew without it; {way}"
+        return ""
 
     def _settle(self, name: str, look: StackLook, decision: Decision) -> bool:
         """Recover or adopt what is open on a step's stack; whether another look may find it settled."""
@@ -269,17 +294,18 @@ class StackSteps:
         if decision.asks:
             return notes.failed(name, decision.reason, Activity.RECOVER, look, advice=decision.asks)
         call = notes.values.call(name)
-        self.verified.clear()
         if decision.kind is DecisionKind.ADOPT:
             ids = tuple(found.observed_id or "" for found in look.objects if found.finding in look.adoptable)
             notes.note(name, StepStatus.RUNNING, decision.reason, Activity.ADOPT, look, ids)
-            end = stacks.adopt(call, look.adoptable, name)
+            with self.verified.calling():
+                end = stacks.adopt(call, look.adoptable, name)
             if end.exit_code:
                 why = f"what operation {look.operation_id} left could not be adopted (exit code {end.exit_code})"
                 return notes.failed(name, why, Activity.ADOPT, stacks.look(call.place), end)
             return True
         notes.note(name, StepStatus.RUNNING, decision.reason, Activity.RECOVER)
-        end = stacks.recover(call, name)
+        with self.verified.calling():
+            end = stacks.recover(call, name)
         after = stacks.look(call.place)
         if after.open and not after.adoptable:
             why = f"operation {after.operation_id} does not settle{_unsettled(after)}"
@@ -289,7 +315,9 @@ class StackSteps:
     def _wait_for(self, name: str) -> bool:
         """Wait while another run works on a step's stack; False when the user has had enough."""
         context = self.notes.context
+        waiting = Patience(context, f"{name}: another run still works on its stack")
         while context.stacks.look(self.notes.values.place(name)).alive:
+            waiting.tell()
             if self.notes.stopping.wanted:
                 return False
             context.clock.sleep(WAIT_SECONDS)
@@ -315,8 +343,8 @@ class StackSteps:
     def _destroy_now(self, name: str, call: StackCall, activity: Activity, before: StackLook) -> bool:
         notes = self.notes
         notes.note(name, StepStatus.RUNNING, "destroying", activity, operation_id=before.operation_id)
-        self.verified.clear()
-        end = notes.context.stacks.destroy(call, name)
+        with self.verified.calling():
+            end = notes.context.stacks.destroy(call, name)
         notes.values.forget(name)
         look = notes.context.stacks.look(call.place)
         removed = taken_by(before.objects, look)

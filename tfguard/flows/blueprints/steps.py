@@ -46,19 +46,24 @@ class StepRunner:
 
     def __post_init__(self) -> None:
         self.notes = Notes(self.context, self.journal, self.values, self.stopping)
-        self._words = Words(dict(self.told), self.gone, self.takes_data)
+        self._words = Words(self.context.clock.now(), dict(self.told), self.gone, self.takes_data)
         self._stacks = StackSteps(self.notes, self._words, self._compensate)
-        self._commands = CommandSteps(self.notes, self._words, self._compensate, self._stacks.verified.clear)
+        self._commands = CommandSteps(self.notes, self._words, self._compensate, self._stacks.verified.calling)
 
     @property
     def verified(self) -> Collection[str]:
         """The steps whose objects were all seen at their providers since something was last called."""
-        return frozenset(self._stacks.verified)
+        return self._stacks.verified.names
 
     @property
     def unused(self) -> Collection[str]:
         """The steps about which a word was given that none of what was done here has come to."""
         return tuple(self._words.told)
+
+    @property
+    def asking(self) -> Collection[str]:
+        """The steps about which nothing can be done before a person has looked."""
+        return frozenset(self.notes.asking)
 
     def provide(self, name: str) -> bool:
         """Bring a step, whose needs are done, to its end; whether it is done. Raises `RecordError` alone."""
@@ -68,8 +73,13 @@ class StepRunner:
             StepKind.RUN: self._commands.provide,
             StepKind.PROBE: self._probe,
         }
+        activity = {
+            StepKind.STACK: Activity.APPLY,
+            StepKind.RUN: Activity.RUN,
+            StepKind.PROBE: Activity.PROBE,
+        }
         try:
-            return self._truthfully(name, work[kind], Activity.APPLY if kind is StepKind.STACK else Activity.RUN)
+            return self._truthfully(name, work[kind], activity[kind])
         finally:
             self._words.told.pop(name, None)  # a word counts once
 
@@ -132,7 +142,11 @@ class StepRunner:
         except RecordError:
             raise
         except TfguardError as error:
-            self.notes.note(name, StepStatus.ERROR, error.what, activity)
+            if activity is Activity.COMPENSATE and self.notes.record(name).status is StepStatus.OK:
+                # Nothing was called: what is done stays done.
+                self.notes.note(name, StepStatus.OK, f"not compensated: {error.what}")
+            else:
+                self.notes.note(name, StepStatus.ERROR, error.what, activity)
             self.say(name, f"{error.what}; {error.advice}")
             return False
 
@@ -142,7 +156,7 @@ class StepRunner:
         self.say(name, decide_probe(self.notes.record(name)).reason)
         resolved = self.values.probe(probe, name)
         self.notes.note(name, StepStatus.RUNNING, "asking", Activity.PROBE)
-        answer = ask_until(self.context, resolved, lambda: self.stopping.wanted)
+        answer = ask_until(self.context, name, resolved, lambda: self.stopping.wanted)
         if answer.ok:
             return self.notes.done(name, answer.detail)
         return self.notes.failed(name, answer.detail, Activity.PROBE)
@@ -165,7 +179,7 @@ class StepRunner:
             look = self.context.stacks.look(self.values.place(name))
             if look.failure or look.open or look.managed != 0:
                 why = "compensated by its command; its stack still has objects, which a destroy removes"
-                notes.note(name, StepStatus.ERROR, why, Activity.APPLY, look)
+                notes.note(name, StepStatus.ERROR, why, Activity.COMPENSATE, look, exit_code=0)
                 return False
         return notes.gone(name, "compensated")
 

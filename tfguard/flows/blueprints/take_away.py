@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from tfguard.errors import UsageError
+from tfguard.errors import RecordError, TfguardError, UsageError
 from tfguard.flows.blueprints.context import BlueprintContext, values_of
 from tfguard.flows.blueprints.graph import work_through
 from tfguard.flows.blueprints.keeping import retention
@@ -17,11 +17,12 @@ from tfguard.flows.blueprints.requests import Journal
 from tfguard.flows.blueprints.settling import come_to_rest, settle
 from tfguard.flows.blueprints.steps import StepRunner
 from tfguard.flows.blueprints.stopping import Stopping
-from tfguard.model.blueprint import StepKind, stands_behind
+from tfguard.model.blueprint import StepKind, however_far, stands_behind
 from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import Request, RequestEvent, RequestState
 from tfguard.model.operation import StepStatus
 from tfguard.reconcile.blueprint_objects import holds_data
+from tfguard.reconcile.blueprint_steps import decide_undo
 
 _S = RequestState
 _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
@@ -48,17 +49,18 @@ def take_away(
     """Destroy what the current request has made; how it stands then, None where there is none.
 
     Raises `OperationAliveError` when another tfguard is at work, `UsageError` where the blueprint does not have a step
-    any more that made something, or where a step that stays needs one that is to go, `InterruptedRunError` for a signal
-    before anything is written, and what `approve` raises.
+    any more that made something, where a step that stays needs one that is to go or owns it, and for a word of which
+    nothing would come; `InterruptedRunError` for a signal before anything is written, and what `approve` raises.
     """
     found = context.requests.current()
+    _refuse_unknown(context, options)
     if found is None or found.terminal:
         return found
     with context.requests.holding():
         request = context.requests.read(found.id)
         refuse_left_behind(context, request)
-        if options.steps:
-            _refuse_needed(context, request, options.steps)
+        _refuse_needed(context, request, options)
+        _refuse_idle_words(context, request, options)
         approve(request)
         refuse_interrupted(context)
         journal = Journal(context.requests, request)
@@ -110,9 +112,12 @@ class _TakeAway:
             at_once=blueprint.parallel,
             may_start=lambda: not self._stopping.wanted,
         )
+        self._tell_unused()
         left = [name for name in blueprint.steps if name not in gone]
         request = self._journal.request
-        if not left:
+        # What nothing undoes is in nobody's way, and stays until a person says that it is gone.
+        undone = [name for name in blueprint.steps if name in gone and request.step(name).made]
+        if not left and not undone:
             return self._become(_S.CLEANED, self._told_of_the_end())
         behind = self._left(gone)
         for name in left:
@@ -131,11 +136,12 @@ class _TakeAway:
             if name not in chosen:
                 self._steps.say(name, "nothing of it is on record that could be taken away")
         gone = work_through(
-            {name: chosen & set(self._behind[name]) for name in self._behind if name in chosen},
+            {name: chosen.intersection(however_far(self._behind, name)) for name in self._behind if name in chosen},
             self._one,
             at_once=self._context.blueprint.parallel,
             may_start=lambda: not self._stopping.wanted,
         )
+        self._tell_unused()
         behind = self._left(gone | (set(self._behind) - chosen))
         for name in sorted(chosen - gone):
             if waits := self._waits(name, behind):
@@ -144,15 +150,17 @@ class _TakeAway:
             if self._journal.request.step(name).made:
                 self._steps.say(name, f"where nobody can tell, `--gone {name} --reason TEXT` says that it is gone")
 
+    def _tell_unused(self) -> None:
+        for name in self._steps.unused:
+            self._steps.say(name, "your word that its compensation can run again was not needed")
+
     def _told_of_the_end(self) -> str:
         """What is confirmed gone, and what stays behind though it is in nobody's way."""
         request = self._journal.request
         records = {name: request.step(name) for name in self._context.blueprint.steps}
-        undone = [name for name, record in records.items() if record.made]
         others = [name for name, record in records.items() if not record.made and record.status not in _GONE]
         unseen = [found.address for record in records.values() for found in record.standing]
-        told = [f"nothing is declared that undoes {', '.join(undone)}"] if undone else []
-        told += [f"{', '.join(others)} was never begun, and its stack is left as it is"] if others else []
+        told = [f"{', '.join(others)} was never begun, and its stack is left as it is"] if others else []
         told += [f"what became of {', '.join(unseen)} was not seen"] if unseen else []
         return "; ".join(["all else is confirmed gone" if told else "everything is confirmed gone", *told])
 
@@ -196,20 +204,73 @@ class _TakeAway:
         return self._journal.write(lambda at, by: RequestEvent(at, by, why, state=state))
 
 
-def _refuse_needed(context: BlueprintContext, request: Request, chosen: Collection[str]) -> None:
-    """Raise `UsageError` for a step that is not the request's, and where a step that stays needs one that is to go."""
-    steps = context.blueprint.steps
-    if unknown := [name for name in chosen if name not in steps]:
-        raise UsageError(
-            f"request {request.id} has made no step {unknown[0]}", f"see `tfguard blueprint status {context.file}`"
-        )
-    for name, step in steps.items():
-        # What a step owns is among those that need it.
-        needed = [need for need in step.needs if need in chosen and request.step(need).made]
-        stays = name not in chosen and step.kind is not StepKind.PROBE and request.step(name).made
-        if needed and stays:
-            word = "is owned by" if step.owned_by == needed[0] else "needs"
+def _refuse_unknown(context: BlueprintContext, options: TakeAwayOptions) -> None:
+    """Raise `UsageError` for a word about a step that there is not."""
+    named = (*options.steps, *options.gone, *options.again)
+    if unknown := [name for name in named if name not in context.blueprint.steps]:
+        raise UsageError(f"there is no step {unknown[0]}", f"see `tfguard blueprint status {context.file_word}`")
+
+
+def _refuse_needed(context: BlueprintContext, request: Request, options: TakeAwayOptions) -> None:
+    """Raise `UsageError` where a step that stays needs one that is to go, however far, or owns it."""
+    steps, dependants = context.blueprint.steps, context.blueprint.dependants()
+
+    def stays(name: str) -> bool:
+        return name not in options.steps and steps[name].kind is not StepKind.PROBE and request.step(name).made
+
+    for name in [name for name in steps if name in options.steps and request.step(name).made]:
+        needing = however_far(dependants, name)  # what it owns is among them
+        for other in [one for one in steps if one in needing and stays(one)]:
+            word = "is owned by" if steps[other].owned_by == name else "needs"
             raise UsageError(
-                f"{name} {word} {needed[0]}, and stays",
-                f"add --step {name}; or first apply a blueprint in which {name} does without {needed[0]}",
+                f"{other} {word} {name}, and stays",
+                f"add --step {other}; or first apply a blueprint in which {other} does without {name}",
             )
+        owner = steps[name].owned_by
+        if owner is not None and stays(owner) and name not in options.gone:
+            raise UsageError(
+                f"{name} is owned by {owner}, which stays: it goes with that alone",
+                f"add --step {owner}; or say --gone {name} --reason TEXT where nothing of it is there any more",
+            )
+
+
+def _refuse_idle_words(context: BlueprintContext, request: Request, options: TakeAwayOptions) -> None:
+    """Raise `UsageError` for a word about a step that nothing would come of, or that its state speaks against."""
+    for option, names in (("--gone", options.gone), ("--again", options.again)):
+        for name in names:
+            if why := _idle(context, request, name, options) or (
+                _not_gone(context, request, name) if option == "--gone" else _not_in_doubt(context, request, name)
+            ):
+                raise UsageError(why, f"leave {option} {name} out")
+
+
+def _idle(context: BlueprintContext, request: Request, name: str, options: TakeAwayOptions) -> str:
+    """Why no word about a step counts; empty where one may."""
+    if options.steps and name not in options.steps:
+        return f"{name} is none of the steps that are to go"
+    if context.blueprint.steps[name].kind is StepKind.PROBE:
+        return f"{name} is a probe, which makes nothing"
+    if not request.step(name).made:
+        return f"nothing of {name} was begun, or it was taken away: there is nothing to say of it"
+    return ""
+
+
+def _not_gone(context: BlueprintContext, request: Request, name: str) -> str:
+    """Why the word that nothing of a step is there does not count: its state has something. Empty where it may."""
+    if context.blueprint.steps[name].kind is not StepKind.STACK:
+        return ""
+    try:
+        look = context.stacks.look(values_of(context, request).place(name))
+    except RecordError:
+        raise
+    except TfguardError:
+        return ""  # it is looked at again before anything is called gone
+    return f"the state of {name} is not empty: {look.managed} in it" if not look.failure and look.managed else ""
+
+
+def _not_in_doubt(context: BlueprintContext, request: Request, name: str) -> str:
+    """Why the word that a compensation can run again does not count; empty where it does."""
+    step, record = context.blueprint.steps[name], request.step(name)
+    if step.kind is StepKind.STACK:
+        return f"{name} is a stack, which is destroyed without its compensation"
+    return "" if record.undoing and decide_undo(step, record, None).asks else f"no compensation of {name} is in doubt"
