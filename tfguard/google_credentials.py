@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -65,10 +66,9 @@ def listed(settings: Mapping[str, str], name: str) -> list[str]:
 
 def content(value: str) -> str:
     """The content of the file that the value names, or the value itself."""
-    path = Path(value).expanduser()
     try:
-        return path.read_text().strip()
-    except OSError:
+        return Path(value).expanduser().read_text().strip()
+    except (OSError, ValueError, RuntimeError):  # no such file, no text, no such path, nobody of that name (`~ada/key`)
         return value.strip()
 
 
@@ -87,6 +87,8 @@ def _own(wanted: WantedCredentials, scopes: Sequence[str]) -> Any:
     from google.oauth2.credentials import Credentials as Token
 
     if wanted.access_token:
+        if not re.fullmatch(r"[!-~]+", wanted.access_token):
+            raise ValueError("its access token has characters that no token has")
         return Token(wanted.access_token, universe_domain=wanted.universe_domain)
     if wanted.key:
         return google.auth.load_credentials_from_dict(_account_key(wanted.key), scopes=scopes)[0]

@@ -70,6 +70,24 @@ def test_policy_of_google_types_is_a_custom_role() -> None:
     assert told["stage"] == "GA"
 
 
+@pytest.mark.parametrize(
+    ("name", "able"),
+    [
+        ("google_pubsub_topic", (True, True)),
+        ("google_kms_key_ring", (True, False)),
+        ("google_service_account_key", (False, True)),
+        ("aws_iot_certificate", (False, True)),
+    ],
+)
+def test_what_can_be_deleted_is_what_the_engine_or_a_call_deletes_and_nothing_forbids(
+    name: str, able: tuple[bool, bool]
+) -> None:
+    (told,) = printed("show", name, "--format", "json")["types"]
+    assert (told["import"], told["delete"]) == able
+    assert ("delete" in run("show", name).output.splitlines()[2]) == able[1]
+    assert bool(told["never_destroyed"]) != able[1]
+
+
 def test_show_tells_what_is_never_destroyed() -> None:
     assert "not deleted   Cloud KMS keeps key rings for ever" in run("show", "google_kms_key_ring").output
     assert "not deleted" not in run("show", "google_pubsub_topic").output

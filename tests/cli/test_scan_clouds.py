@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tfguard.catalog.loader import load_catalog
+from tfguard.cli.scan_google import google_notes
 from tfguard.cli.scan_places import lists_left_out, scan_shards, scanned_provider
 from tfguard.errors import UsageError
 from tfguard.model.config import AwsScan, Config, GoogleScan, IgnoreRule, ScanConfig
@@ -102,3 +103,32 @@ def test_rules_may_be_about_another_cloud_that_the_command_line_left_out() -> No
     assert ("google", "app-prod", "global", "google_compute_network") in left
     assert any(cloud == "aws" and kind == QUEUE for cloud, _, _, kind in left)
     assert not any(kind == TOPIC for *_, kind in left)
+
+
+def test_a_cloud_that_nobody_named_is_neither_asked_nor_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    config = Config(providers={"google": {"project": "p"}}, scan=ScanConfig(ignore=(IgnoreRule("*", "r"),)))
+    options: tuple[Sequence[str], Sequence[str], Sequence[str]] = ((), (TOPIC,), ())
+    left = lists_left_out(config, CATALOG, scan_shards(config, CATALOG, *options), options, exported=False)
+    assert {cloud for cloud, *_ in left} == {"google"}
+    for nobody_named in (config, Config()):
+        with pytest.raises(UsageError) as refused:
+            scan_shards(nobody_named, CATALOG, (), (), ())
+        assert "scan: {google: {}}" in refused.value.advice
+
+
+@pytest.mark.parametrize(
+    ("scanned", "noted"),
+    [
+        (GoogleScan(projects=("app-*",)), True),
+        (GoogleScan(projects=("app-prod",)), False),
+        (GoogleScan("123", projects=("app-*",)), False),
+        (GoogleScan(folders=("4",), projects=("app-*",)), False),
+        (GoogleScan("123"), False),
+    ],
+)
+def test_that_patterns_alone_mean_what_is_visible_is_noted(scanned: GoogleScan, noted: bool) -> None:
+    notes = google_notes(scan_shards(Config(scan=ScanConfig(google=scanned)), CATALOG, (), (), ()))
+    assert bool(notes) is noted

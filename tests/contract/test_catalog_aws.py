@@ -211,7 +211,8 @@ def test_types_with_another_name_are_the_providers_and_have_a_key_of_the_canonic
     without = [
         other
         for other, canonical in CATALOG.also_called.items()
-        if not ENTRIES[canonical].keys.keys() & provider_schema[other]["block"]["attributes"].keys()
+        if canonical in ENTRIES
+        and not ENTRIES[canonical].keys.keys() & provider_schema[other]["block"]["attributes"].keys()
     ]
     assert without == []
 

@@ -18,7 +18,7 @@ from tfguard.engine.identities import identity_of
 from tfguard.inventory.google_lists import LISTS, ServiceList
 from tfguard.inventory.items import as_parent, fill, holds, placeholders, to_object
 from tfguard.model.arn import place_in
-from tfguard.model.inventory import ANY_VALUE, CloudObject, Scope
+from tfguard.model.inventory import ANY_VALUE, NAMED_IN, CloudObject, Scope
 from tfguard.reconcile.matching import same_object
 
 CATALOG = load_catalog()
@@ -195,6 +195,14 @@ def test_expressions_are_paths_that_bear_an_item_without_any_field(entry: Resour
     assert [(text, item) for item in bare for text in rules if holds(text, item)] == []
 
 
+_NUMBERED_BY_GOOGLE = (
+    "google_folder",
+    "google_resource_manager_lien",
+    "google_tags_tag_key",
+    "google_tags_tag_value",
+)
+
+
 @every_entry
 def test_service_is_asked_by_an_address_that_every_object_can_fill(entry: ResourceType) -> None:
     if entry.get is None:
@@ -205,12 +213,17 @@ def test_service_is_asked_by_an_address_that_every_object_can_fill(entry: Resour
     url = str(fill(entry.get.url, placeholders(found, "")))
     assert re.fullmatch(r"https://[a-z]+\.googleapis\.com/[\w/@.-]+", url)
     assert url.startswith(f"https://{entry.service}.googleapis.com/")
+    # A name that its owner chose may be anybody's: then the answer has to tell whose it is.
+    chosen = entry.list is not None and entry.type not in (*_NUMBERED_BY_GOOGLE, "google_project")
+    assert (entry.get.project is not None) == (chosen and "v-project" not in url)
 
 
 @every_entry
 def test_key_that_is_unique_in_the_world_names_the_project(entry: ResourceType) -> None:
     found = _object(entry, _item(entry))
-    if entry.arn_key is not None:
+    if entry.type == "google_folder":  # what its account is, its parents tell
+        assert place_in(found.identity["name"]) == ("", "")
+    elif entry.arn_key is not None:
         assert place_in(found.identity[entry.arn_key]) == ("v-project", "")
     elif entry.list is not None:
         # Names that nothing else in the world has, and that tell no place.
@@ -267,6 +280,7 @@ IN_PROJECT = {
     "repository": "//artifactregistry.googleapis.com/projects/app/locations/europe-west1/repositories",
 }
 BUCKET = "//storage.googleapis.com"
+PROJECTS = "//cloudresourcemanager.googleapis.com/projects"
 
 
 @pytest.mark.parametrize(
@@ -276,16 +290,34 @@ BUCKET = "//storage.googleapis.com"
         ("google_compute_network", f"{GLOBAL}/networks/defaults", None),
         ("google_compute_subnetwork", f"{REGION}/subnetworks/default", "came with the project"),
         ("google_compute_firewall", f"{GLOBAL}/firewalls/default-allow-ssh", "came with the project"),
+        ("google_compute_firewall", f"{GLOBAL}/firewalls/default-allow-mine", None),
         ("google_compute_firewall", f"{GLOBAL}/firewalls/allow-ssh", None),
         ("google_compute_route", f"{GLOBAL}/routes/default-route-4f1c", "made by its network"),
         ("google_compute_route", f"{GLOBAL}/routes/peering-route-4f1c", "peering"),
-        ("google_project", "//cloudresourcemanager.googleapis.com/projects/sys-1234567", "Apps Script"),
+        ("google_project", f"{PROJECTS}/sys-12345678901234567890123456", "Apps Script"),
+        ("google_project", f"{PROJECTS}/sys-prod", None),
+        ("google_project", f"{PROJECTS}/sys-production-of-the-company1", None),
+        ("google_project", f"{PROJECTS}/sys-1234567890123456789012-345", None),
         ("google_storage_bucket", f"{BUCKET}/app.appspot.com", "App Engine"),
         ("google_storage_bucket", f"{BUCKET}/staging.app.appspot.com", "App Engine"),
         ("google_storage_bucket", f"{BUCKET}/eu.artifacts.app.appspot.com", "Container Registry"),
         ("google_storage_bucket", f"{BUCKET}/app.firebasestorage.app", "Firebase"),
         ("google_storage_bucket", f"{BUCKET}/dataflow-staging-europe-west1-123", "Dataflow"),
         ("google_storage_bucket", f"{BUCKET}/dataproc-temp-europe-west1-123-abc", "Dataproc"),
+        ("google_storage_bucket", f"{BUCKET}/gcf-sources-123-europe-west1", "Cloud Functions"),
+        ("google_storage_bucket", f"{BUCKET}/gcf-v2-uploads-123-europe-west1", "Cloud Functions"),
+        ("google_storage_bucket", f"{BUCKET}/run-sources-app-europe-west1", "Cloud Run"),
+        ("google_storage_bucket", f"{BUCKET}/cloud-ai-platform-01234567-89ab-cdef-0123-456789abcdef", "Vertex AI"),
+        ("google_storage_bucket", f"{BUCKET}/123.cloudbuild-logs.googleusercontent.com", "Cloud Build"),
+        ("google_storage_bucket", f"{BUCKET}/staging.someone.appspot.com", None),
+        ("google_storage_bucket", f"{BUCKET}/other.firebasestorage.app", None),
+        ("google_storage_bucket", f"{BUCKET}/dataflow-staging-of-ours", None),
+        ("google_storage_bucket", f"{BUCKET}/dataproc-staging-my-own-data", None),
+        ("google_storage_bucket", f"{BUCKET}/gcf-sources-of-ours", None),
+        ("google_storage_bucket", f"{BUCKET}/gcf-v2-sources-9123-europe-west1", None),
+        ("google_storage_bucket", f"{BUCKET}/run-sources-other-europe-west1", None),
+        ("google_storage_bucket", f"{BUCKET}/cloud-ai-platform-1234", None),
+        ("google_storage_bucket", f"{BUCKET}/our-cloudbuild-logs", None),
         ("google_storage_bucket", f"{BUCKET}/app_cloudbuild", "Cloud Build"),
         ("google_storage_bucket", f"{BUCKET}/other_cloudbuild", None),
         ("google_storage_bucket", f"{BUCKET}/app-data", None),
@@ -297,7 +329,7 @@ BUCKET = "//storage.googleapis.com"
     ],
 )
 def test_what_came_by_itself_is_no_orphan(kind: str, name: str, because: str | None) -> None:
-    found = _named(ENTRIES[kind], name)
+    found = _named(ENTRIES[kind], name, project="projects/123")
     assert (found.ignored_because is None) == (because is None)
     assert because is None or because in (found.ignored_because or "")
 
@@ -338,9 +370,9 @@ def test_accounts_of_services_are_known_by_either_form_of_their_names(email: str
         ("google_compute_disk", f"{ZONE}/disks/web", {},
          ("google_compute_instance", "zone+name", "europe-west1-b/web")),
         ("google_compute_firewall", f"{GLOBAL}/firewalls/gke-main-1a2b-vms", {},
-         ("google_container_cluster", "name", ANY_VALUE)),
+         ("google_container_cluster", "name", f"{NAMED_IN}gke-main-1a2b-vms")),
         ("google_compute_instance_template", f"{GLOBAL}/instanceTemplates/gke-main-pool-1a2b", {},
-         ("google_container_cluster", "name", ANY_VALUE)),
+         ("google_container_cluster", "name", f"{NAMED_IN}gke-main-pool-1a2b")),
         ("google_compute_url_map", f"{GLOBAL}/urlMaps/k8s2-um-1", {}, ("google_container_cluster", "name", ANY_VALUE)),
         ("google_compute_address", f"{REGION}/addresses/nat-auto-ip-1-2", {},
          ("google_compute_router", "name", ANY_VALUE)),
@@ -355,6 +387,28 @@ def test_what_something_else_made_names_its_maker(
     found = _named(ENTRIES[kind], name, labels=dict(labels))
     assert maker in {(one.type, one.key, one.value) for one in found.made_by}
     assert found.ignored_because is None
+
+
+def test_where_a_label_names_the_cluster_no_other_one_may_be_the_maker() -> None:
+    labels = {"goog-gke-volume": "", "goog-k8s-cluster-name": "dead"}
+    for name in ("pvc-1", "gke-dead-pvc-1"):
+        found = _named(ENTRIES["google_compute_disk"], f"{ZONE}/disks/{name}", labels=labels)
+        assert {one.value for one in found.made_by if one.type == "google_container_cluster"} == {"dead"}
+
+
+def test_a_name_alone_is_never_a_certain_word_of_the_maker() -> None:
+    rules = [
+        rule for entry in ENTRIES.values() for rule in entry.made_by if rule.value.startswith(("'*", "join('', ['*in:"))
+    ]
+    assert len(rules) > 15
+    assert not [rule for rule in rules if rule.certain]
+
+
+def test_a_firewall_of_a_persons_own_is_no_clusters() -> None:
+    kind = ENTRIES["google_compute_firewall"]
+    assert not _named(kind, f"{GLOBAL}/firewalls/k8s-team-rule").made_by
+    for name in ("k8s-fw-a1b2", "k8s2-x-fw", "k8s-0123456789abcdef-node-http-hc"):
+        assert _named(kind, f"{GLOBAL}/firewalls/{name}").made_by
 
 
 def test_label_of_terraform_names_no_maker() -> None:
@@ -412,6 +466,11 @@ def test_object_is_known_by_what_a_state_has_of_it(kind: str, name: str, attribu
     if entry.arn_key:
         elsewhere = {key: value.replace("app", "web") for key, value in attributes.items()}
         assert not same_object(entry, identity_of(CATALOG, kind, elsewhere, {}, frozenset()), found)
+
+
+@pytest.mark.parametrize("other", ["from_template", "from_machine_image"])
+def test_instance_is_claimed_by_whatever_type_made_it(other: str) -> None:
+    assert CATALOG.canonical(f"google_compute_instance_{other}") == "google_compute_instance"
 
 
 def test_user_of_mysql_has_a_host_and_one_of_postgres_has_none() -> None:

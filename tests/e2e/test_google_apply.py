@@ -95,6 +95,8 @@ def test_objects_whose_replies_were_lost_are_found_then_block_and_are_adopted(
     chosen = [part for seen in found.values() for part in ("--orphan", seen["finding"])]
     adopted = tfguard("import", *chosen, "--yes", cwd=stack)
     assert adopted.returncode == 0, adopted.stdout + adopted.stderr
+    assert "update it in place" not in adopted.stderr
+    assert "and note in the state what it has already" in adopted.stderr
     assert addresses(stack) == set(IMPORT_IDS)
     # Reading is all that it took.
     assert [entry.path for entry in google.proxy.log if entry.method not in ("GET", "HEAD")] == []

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,25 @@ def test_an_interrupt_reaches_a_command_with_all_it_has_started_and_each_of_them
             thread.join(60)
     assert [one.exit_code for one in ends] == [0, 0]
     assert inner.read_text() == call.read_text() == "interrupt\n"
+
+
+def test_what_runs_for_long_is_told_of_and_where_its_words_are(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def tell(line: str) -> None:
+        told.append(line)
+        if len(told) == 2:
+            (tmp_path / "go").touch()
+
+    short = timedelta(milliseconds=20)
+    calls = Calls(tmp_path / "run", tell, quiet=short, sparse=short)
+    words = ("sh", "-c", f"until [ -e {tmp_path}/go ]; do sleep 0.02; done")
+    assert calls.run(words, tmp_path, dict(os.environ), "boot").exit_code == 0
+    assert told[0].startswith("boot: still running, ")
+    assert told[0].endswith(f"log {tmp_path / 'run' / 'boot.log'}")
+
+
+def test_a_word_about_what_runs_does_not_lengthen_its_time(tmp_path: Path) -> None:
+    calls = Calls(tmp_path / "run", lambda _: None, quiet=timedelta(milliseconds=20))
+    end = calls.run(("sleep", "60"), tmp_path, dict(os.environ), "boot", seconds=0.1)
+    assert end.timed_out

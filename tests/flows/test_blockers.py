@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 from packed import MovedClock
-from test_verify import START, role
+from test_verify import CATALOG, START, role
 
-from tfguard.flows.blockers import Patience, ids_of, told, told_of
+from tfguard.flows.blockers import Patience, ids_of, told, told_of, told_of_none
 
 WAIT = timedelta(minutes=2)
 
@@ -66,6 +66,12 @@ def test_an_object_is_told_with_all_that_says_whose_it_is() -> None:
     )
     assert ids_of([interface]) == "aws_network_interface eni-1"
     assert told(role("app")) == "aws_iam_role app"
+
+
+def test_that_nothing_hangs_on_an_object_is_not_said_where_the_list_lags() -> None:
+    network = replace(role("net"), cloud="google", type="google_compute_network")
+    assert told_of_none(CATALOG, role("app")) == "nothing that can be listed hangs on it"
+    assert "what is new may do so all the same" in told_of_none(CATALOG, network)
 
 
 @pytest.mark.parametrize(("number", "ends"), [(5, "r4"), (7, "r4 and 2 more")])

@@ -813,8 +813,9 @@ def of_queues(gap: str, **fields: Any) -> Listing:
 
 def test_where_nobody_can_be_asked_anywhere_it_is_an_error_with_the_reason() -> None:
     nobody = [of_queues("NoCredentialsError", asked=False), roles(gap="NoCredentialsError", asked=False)]
-    with pytest.raises(InputError, match="NoCredentialsError"):
+    with pytest.raises(InputError, match="NoCredentialsError") as raised:
         run(nobody, FakeSource([[known(held(role("kept")))]]))
+    assert f"anywhere ({nobody[1].scope.account}): " in raised.value.what
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+import pytest
 from packed import MovedClock, OneHost
 from test_scan import NOW, FakeSource, known
 
@@ -17,6 +18,7 @@ from tfguard.model.plan import ProviderConfig
 from tfguard.model.scan import ScanResult, Shard
 from tfguard.model.state import StateInstance
 from tfguard.ports import Inventory
+from tfguard.reconcile.wanted import named_object
 
 CATALOG = load_catalog()
 SOURCE = "registry.terraform.io/hashicorp/google"
@@ -60,9 +62,10 @@ class Details:
     gone: Sequence[str] = ()
     refused: Sequence[str] = ()
     asked: list[str] = field(default_factory=list)
+    types: Sequence[str] = (TOPIC,)
 
     def covers(self, resource_type: str) -> bool:
-        return resource_type == TOPIC
+        return resource_type in self.types
 
     def detail(self, found: CloudObject, provider: ProviderConfig) -> Detail:  # noqa: ARG002 (the port's)
         self.asked.append(found.import_id)
@@ -70,7 +73,9 @@ class Details:
         return Detail(found, gap if name in self.refused else None, name in self.gone)
 
 
-def run(listings: Sequence[Listing], *instances: StateInstance, details: Details | None = None) -> ScanResult:
+def run(
+    listings: Sequence[Listing], *instances: StateInstance, details: Details | None = None, shard: Shard = WIDE
+) -> ScanResult:
     ports = ScanPorts(
         (FakeSource([[known(*instances)]]),),
         Lister(listings),
@@ -79,7 +84,7 @@ def run(listings: Sequence[Listing], *instances: StateInstance, details: Details
         MovedClock(NOW),
         OneHost(),  # type: ignore[arg-type]
     )
-    return scan(ScanRequest((WIDE,)), ports)
+    return scan(ScanRequest((shard,)), ports)
 
 
 def told(result: ScanResult) -> dict[str, Verdict]:
@@ -134,7 +139,48 @@ def test_what_the_index_lacks_is_missing_only_where_its_own_service_has_it_no_mo
     assert [gap.reason for gap in result.coverage.gaps] == ["DENIED on GetTopic"]
 
 
+def test_what_no_service_can_be_asked_for_is_no_loss_where_the_list_may_lag() -> None:
+    kind = "google_sql_database"
+    unique = "projects/app-prod/instances/i/databases/d"
+    lost = StateInstance(f"{kind}.d", kind, SOURCE, "google", {"id": unique, "name": "d"}, account="app-prod")
+    result = run([replace(listing("app-prod"), type=kind)], lost, details=Details(types=(kind,)))
+    assert not result.findings
+    assert not result.coverage.complete
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("google_kms_crypto_key", "projects/app-prod/locations/eu/keyRings/r/cryptoKeys/k"),
+        ("google_secret_manager_secret_version", "projects/app-prod/secrets/s/versions/1"),
+    ],
+)
+def test_a_unique_name_that_is_made_of_others_names_its_object_in_full(kind: str, name: str) -> None:
+    entry = CATALOG.get(kind)
+    assert entry is not None
+    found = named_object(entry, name, Scope("google", "app-prod", "global"))
+    assert found is not None and found.import_id == name
+
+
 def test_nothing_is_said_of_an_object_whose_project_has_a_number_alone() -> None:
     result = run([listing("4711", topic("left", "4711"), gap="its id is not told")])
     assert told(result) == {"left": Verdict.UNKNOWN}
     assert exit_code_of(result) == 3
+
+
+@pytest.mark.parametrize("project", ["1001", "projects/app-prod"])
+def test_a_project_that_is_configured_by_another_name_is_asked_through_the_same_configuration(project: str) -> None:
+    shard = replace(WIDE, provider=replace(WIDE.provider, settings={"project": project}))
+    details = Details(gone=["gone"])
+    listed = [listing("app-prod", topic("gone"), topic("live"))]
+    result = run(listed, held(topic("newer")), details=details, shard=shard)
+    assert told(result) == {"live": Verdict.UNMANAGED}
+    assert sorted(details.asked) == [topic(name).import_id for name in ("gone", "live", "newer")]
+    assert result.coverage.complete
+
+
+def test_what_nobody_can_be_asked_to_confirm_is_no_finding() -> None:
+    shard = replace(WIDE, provider=replace(WIDE.provider, key="another", settings={"project": "another"}))
+    result = run([listing("app-prod", topic("one"))], shard=shard)
+    assert told(result) == {"one": Verdict.UNKNOWN}
+    assert [gap.reason for gap in result.coverage.gaps] == ["whom to ask whether it is there is not known"]

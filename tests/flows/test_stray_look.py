@@ -16,6 +16,7 @@ from tfguard.flows.leftovers import leftovers
 from tfguard.flows.retain import decided_object
 from tfguard.flows.stray_findings import OwnOperations
 from tfguard.flows.stray_look import object_now, surely_now
+from tfguard.flows.tagging import tag_kept
 from tfguard.model.config import Config, OnGap
 from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind
 from tfguard.model.evidence import Confidence
@@ -93,3 +94,17 @@ def test_an_object_whose_name_is_withheld_is_never_taken_for_gone(tmp_path: Path
     account = Account(roles("one"), tmp_path)
     now = object_now(account.context.around, replace(account.roles[0], id="<removed>", import_id="<removed>"), AWS)
     assert isinstance(now, Refusal) and "withheld" in now.what
+
+
+@pytest.mark.parametrize(("cloud", "advised"), [("aws", True), ("google", False)])
+def test_a_tag_that_is_refused_is_advised_on_in_the_words_of_its_own_cloud(
+    tmp_path: Path, cloud: str, advised: bool
+) -> None:
+    account = Account(roles("one"), tmp_path)
+    found = replace(account.roles[0], cloud=cloud)
+    entry = Disposition(found.finding_id, DispositionKind.RETAIN, LATER, "ada", "audit", "", until=LATER, tagged=True)
+    entry = replace(entry, import_id=found.import_id, object=decided_object(found))
+    (told,) = tag_kept(replace(account.context, actions=None), [entry], [], (), lambda _: AWS)
+    assert told.failed
+    assert told.advice.startswith("it is kept all the same")
+    assert ("tag:TagResources" in told.advice) == advised

@@ -1,51 +1,34 @@
-"""Streams of listings that are read at once."""
+"""Many questions at once: the answers keep their order, and what waits keeps no process from ending."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from functools import partial
+import subprocess
+import sys
 
 import pytest
 
-from tfguard.inventory.at_once import at_once
-from tfguard.model.inventory import Listing, Scope
-
-SCOPE = Scope("google", "p", "global")
+from tfguard.inventory.at_once import in_order
 
 
-def _stream(name: str, count: int, begun: list[str]) -> Iterator[Listing]:
-    for number in range(count):
-        begun.append(name)
-        yield Listing(f"{name}{number}", SCOPE)
+def test_the_answers_come_in_the_order_of_the_questions() -> None:
+    assert list(in_order(lambda number: number * 2, range(100), 8)) == [number * 2 for number in range(100)]
+    assert list(in_order(str, [], 8)) == []
 
 
-def test_everything_of_every_task_comes_once() -> None:
-    begun: list[str] = []
-    found = [one.type for one in at_once([partial(_stream, name, 30, begun) for name in "abcde"], 3)]
-    assert sorted(found) == sorted(f"{name}{number}" for name in "abcde" for number in range(30))
-    assert list(at_once([], 3)) == []
-
-
-def test_nobody_runs_far_ahead_of_the_reader_and_nobody_goes_on_without_one() -> None:
-    begun: list[str] = []
-    before = threading.active_count()
-    listings = at_once([partial(_stream, "a", 10_000, begun)], 2)
-    for _ in range(5):
-        next(listings)
-    assert len(begun) < 5 + 8
-    listings.close()  # type: ignore[attr-defined]
-    for thread in threading.enumerate():
-        if thread.name == "tfguard-google":
-            thread.join(10)
-    assert threading.active_count() <= before
-    assert len(begun) < 5 + 8
-
-
-def test_what_a_task_raises_is_raised_to_the_reader() -> None:
-    def broken() -> Iterator[Listing]:
-        yield Listing("a", SCOPE)
-        raise ZeroDivisionError
-
+def test_what_a_question_raises_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
-        list(at_once([broken], 2))
+        list(in_order(lambda number: 1 // number, [1, 0, 1], 2))
+
+
+def test_a_process_ends_though_questions_wait() -> None:
+    program = """
+import threading
+from tfguard.inventory.at_once import in_order
+began = threading.Event()
+def ask(_):
+    began.set()
+    threading.Event().wait()
+threading.Thread(target=lambda: list(in_order(ask, range(9), 2)), daemon=True).start()
+began.wait()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from google.auth.exceptions import DefaultCredentialsError
 
 from fixtures.google_sim import GoogleSim
 from tfguard.catalog.loader import load_catalog
@@ -104,11 +105,19 @@ def test_a_service_that_stays_busy_is_a_gap_after_a_bounded_time(google: GoogleS
     time = _Time()
     google.add_project("app-prod")
     google.quota(0)
-    inventory = GoogleInventory(load_catalog(), GoogleAccesses(Pace(320, 75, time, time.wait), time.wait))
+    inventory = GoogleInventory(load_catalog(), GoogleAccesses(Pace(320, 75, time, time.wait), time.wait, time))
     listing = inventory.list(TOPIC, google_block())
     assert listing.gap is not None
     assert listing.gap.reason == "RESOURCE_EXHAUSTED on SearchAllResources"
     assert 30 < time.now < 120  # a quota of a minute has begun anew by then
+    begun = time.now
+    google.calls.clear()
+    assert inventory.list(TOPIC, google_block()).gap is not None
+    assert time.now - begun < 15, "the time of waiting is that of all searches together"
+    time.now += 300
+    begun = time.now
+    assert inventory.list(TOPIC, google_block()).gap is not None
+    assert time.now - begun > 30, "what was long ago says nothing about now"
 
 
 def test_pages_that_never_end_are_a_gap(
@@ -157,7 +166,7 @@ def test_a_disabled_service_is_told_as_such(
 def test_nobody_listening_is_told_soon(google_block: Block, google_inventory: GoogleInventory) -> None:
     listing = google_inventory.list(TOPIC, google_block(cloud_asset_custom_endpoint="http://127.0.0.1:9/v1/"))
     assert listing.gap is not None
-    assert listing.gap.reason == "ConnectionError on SearchAllResources"
+    assert listing.gap.reason == "ConnectionError on SearchAllResources at 127.0.0.1"
 
 
 def test_the_project_that_pays_is_named_in_the_calls(
@@ -181,6 +190,62 @@ def test_that_there_are_no_credentials_is_found_out_once(google_block: Block, mo
     monkeypatch.setattr("tfguard.inventory.google_access.credentials_for", none)
     access = GoogleAccess(google_block().settings, pause=lambda _: None)
     for _ in range(2):
-        with pytest.raises(OSError, match="no credentials"):
+        with pytest.raises(DefaultCredentialsError, match="cannot be used"):
             access.manager("Projects")
     assert len(tried) == 1
+
+
+@pytest.mark.parametrize("key", ["~nobody-of-this-name/key.json", "\0", "x" * 5000])
+def test_a_key_that_is_none_is_a_gap_whatever_it_looks_like(
+    google_block: Block, google_inventory: GoogleInventory, key: str
+) -> None:
+    assert google_inventory.list(TOPIC, google_block(access_token="", credentials=key)).gap is not None
+
+
+def test_whatever_a_library_meets_in_a_key_is_no_credentials(
+    google_block: Block, google_inventory: GoogleInventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def strange(_: object) -> object:
+        raise RuntimeError("secret words")
+
+    monkeypatch.setattr("tfguard.inventory.google_access.credentials_for", strange)
+    gap = google_inventory.list(TOPIC, google_block()).gap
+    assert gap is not None and "secret" not in gap.reason
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"credentials": "/nowhere/key.json"},
+        {"credentials": "[]"},
+        {"access_token": "secret\n"},
+        {"access_token": "s\u00e9cret"},
+        {"access_token": "refused"},
+    ],
+)
+@pytest.mark.parametrize("where", [{}, {"organization": "123"}, {"organization": "123", "projects.0": "a*"}])
+@pytest.mark.parametrize("kind", [TOPIC, "google_resource_manager_lien"])
+def test_credentials_that_are_no_good_are_told_as_such_and_nobody_was_asked(
+    google_block: Block,
+    google_inventory: GoogleInventory,
+    settings: Mapping[str, str],
+    where: Mapping[str, str],
+    kind: str,
+) -> None:
+    block = google_block(**{"access_token": "", **settings, **where})
+    listings = list(google_inventory.list_many([kind], block))
+    assert listings
+    assert not any(one.asked for one in listings)
+    reasons = {one.gap.reason for one in listings if one.gap}
+    assert len(reasons) == 1
+    assert reasons <= {"the credentials cannot be used", "the credentials are refused"}
+
+
+@pytest.mark.parametrize("missing", ["google.cloud.asset_v1", "google.cloud.resourcemanager_v3"])
+def test_a_library_that_is_missing_is_told_with_what_installs_it(
+    google_block: Block, google_inventory: GoogleInventory, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    monkeypatch.setattr("tfguard.inventory.google_access.find_spec", lambda name: None if name == missing else object())
+    listing = google_inventory.list(TOPIC, google_block())
+    assert listing.gap is not None and "pip install 'tfguard[google]'" in listing.gap.reason
+    assert not listing.asked

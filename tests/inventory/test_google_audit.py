@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from fixtures.google_sim import GoogleSim
 from tfguard.catalog.loader import load_catalog
 from tfguard.inventory.google import GoogleInventory
@@ -64,3 +66,28 @@ def test_a_log_that_may_not_be_read_is_a_note(
     answer = _log().creations([(found, google_block())])
     assert not answer.creations
     assert answer.notes == ("the audit log was not asked in google app-prod: PERMISSION_DENIED on ListLogEntries",)
+
+
+def test_names_that_are_too_long_for_one_filter_are_asked_for_in_several(
+    google: GoogleSim, google_inventory: GoogleInventory, google_block: Block
+) -> None:
+    google.add_project("app-prod")
+    for number in range(45):
+        google.add(TOPIC, f"{'long' * 60}-{number}", "app-prod", created=NOW, by="ci@example.com", user_agent=ENGINE)
+    block = google_block()
+    found = google_inventory.list(TOPIC, block).objects
+    google.calls.clear()
+    answer = _log().creations([(one, block) for one in found])
+    assert len(answer.creations) == 45
+    assert sum(call.path.endswith("/entries:list") for call in google.calls) == 2
+
+
+def test_a_log_with_more_pages_than_are_read_is_a_note(
+    google: GoogleSim, google_inventory: GoogleInventory, google_block: Block, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    google.add_project("app-prod")
+    google.add(TOPIC, "t", "app-prod", created=NOW, by="ci@example.com", user_agent=ENGINE)
+    (found,) = google_inventory.list(TOPIC, google_block()).objects
+    monkeypatch.setattr("tfguard.inventory.google_access.GoogleAccess.json", lambda *_, **__: {"nextPageToken": "x"})
+    answer = _log().creations([(found, google_block())])
+    assert answer.notes == ("the audit log has more about these objects in google app-prod than was read",)

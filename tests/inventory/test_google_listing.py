@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -139,7 +140,7 @@ def test_listings_are_told_while_the_search_goes_on(
     assert len(first.objects) == 500
     assert sum(call.path == EVERYWHERE for call in organization.calls) < 20
     assert sum(len(one.objects) for one in listings) == 59 * 500
-    assert sum(call.path == EVERYWHERE for call in organization.calls) == 61  # the first asks whether it may
+    assert sum(call.path == EVERYWHERE for call in organization.calls) == 61  # the first tells the projects
 
 
 def test_a_refused_organization_is_listed_project_by_project(
@@ -173,8 +174,8 @@ def test_what_lies_in_a_project_that_waits_for_its_end_is_nobodys_loss(
     organization: GoogleSim, google_inventory: GoogleInventory, google_block: Block
 ) -> None:
     organization.add(TOPIC, "t", "ended")
-    organization.add_project("sys-123", "organizations/123")
-    organization.add(TOPIC, "t", "sys-123")
+    organization.add_project("sys-12345678901234567890123456", "organizations/123")
+    organization.add(TOPIC, "t", "sys-12345678901234567890123456")
     found = [
         one
         for each in google_inventory.list_many([TOPIC], google_block(project="", organization="123"))
@@ -182,7 +183,7 @@ def test_what_lies_in_a_project_that_waits_for_its_end_is_nobodys_loss(
     ]
     reasons = {one.account: one.ignored_because for one in found}
     assert reasons["ended"] == "it lies in a project that waits for its deletion"
-    assert str(reasons["sys-123"]).startswith("it lies in a project that is left out: ")
+    assert str(reasons["sys-12345678901234567890123456"]).startswith("it lies in a project that is left out: ")
 
 
 def test_a_search_that_breaks_off_is_a_gap_of_what_was_not_told_whole(
@@ -211,6 +212,16 @@ def test_one_type_that_the_search_does_not_know_takes_no_other_along(
     assert _by_account(listings)[TOPIC, "app-prod"] == ["projects/app-prod/topics/t"]
 
 
+def test_a_type_that_the_search_turned_out_not_to_know_is_not_asked_for_again(
+    organization: GoogleSim, google_inventory: GoogleInventory, google_block: Block
+) -> None:
+    organization.fail_next(SEARCH, 400, times=2)
+    assert len(_gaps(google_inventory.list_many([NETWORK, TOPIC], google_block()))) == 1
+    organization.calls.clear()
+    assert set(_gaps(google_inventory.list_many([NETWORK, TOPIC], google_block()))) == {(NETWORK, "app-prod")}
+    assert sum(call.path == SEARCH for call in organization.calls) == 1
+
+
 @pytest.mark.usefixtures("organization")
 def test_patterns_narrow_an_organization_to_some_projects(
     google_inventory: GoogleInventory, google_block: Block
@@ -220,10 +231,49 @@ def test_patterns_narrow_an_organization_to_some_projects(
     everywhere = google_block(project="", projects__0="sh*", projects__1="elsewhere")
     listings = list(google_inventory.list_many([TOPIC], everywhere))
     assert {one.scope.account for one in listings if one.complete} == {"shared"}
-    assert _gaps(listings) == {(TOPIC, "elsewhere"): "PERMISSION_DENIED on SearchAllResources"}
+    vain = "PERMISSION_DENIED on SearchAllResources, and PERMISSION_DENIED on GetProject"
+    assert _gaps(listings) == {(TOPIC, "elsewhere"): vain}
     (nothing,) = google_inventory.list_many([TOPIC], google_block(project="", projects__0="nix-*"))
     assert nothing.gap is not None
     assert "no project is visible whose id is like nix-*" in nothing.gap.reason
+
+
+def test_a_project_that_nobody_may_see_is_a_gap_where_a_pattern_may_mean_it(
+    organization: GoogleSim, google_inventory: GoogleInventory, google_block: Block
+) -> None:
+    organization.hide("projects/app-prod")
+    narrowed = google_block(project="", organization="123", projects__0="app-*")
+    listings = list(google_inventory.list_many([TOPIC], narrowed))
+    assert {one.scope.account for one in listings if one.complete} == {"app-dev"}
+    reason = "the ids of 1 projects are not told, which may be meant: PERMISSION_DENIED on GetProject"
+    assert _gaps(listings) == {(TOPIC, None): reason}
+    others = google_block(project="", organization="123", projects__0="sha*")
+    assert not _gaps(google_inventory.list_many([TOPIC], others))  # the search tells that its id is no such one
+    organization.number_only = True
+    assert set(_gaps(google_inventory.list_many([TOPIC], others))) == {(TOPIC, None)}
+
+
+def test_a_project_below_a_folder_that_nobody_may_see_is_listed_all_the_same(
+    organization: GoogleSim, google_inventory: GoogleInventory, google_block: Block
+) -> None:
+    organization.hide("folders/2")
+    organization.add(LIEN, "p1", "app-prod")
+    wide = google_block(project="", organization="123")
+    for block in (wide, google_block(project="", organization="123", projects__0="app-*")):
+        listings = list(google_inventory.list_many([TOPIC, LIEN], block))
+        found = _by_account(listings)
+        assert (TOPIC, "app-prod") in found
+        assert len(found[LIEN, "app-prod"]) == 1
+        assert not _gaps(listings)
+
+
+def test_what_a_service_lists_of_a_project_that_nobody_may_see_is_asked_for_or_a_gap(
+    organization: GoogleSim, google_inventory: GoogleInventory, google_block: Block
+) -> None:
+    organization.add(LIEN, "p1", "app-prod")
+    organization.hide("projects/app-prod")
+    gaps = _gaps(google_inventory.list_many([LIEN], google_block(project="", organization="123")))
+    assert set(gaps) == {(LIEN, "1001")}
 
 
 def test_a_run_sees_projects_that_it_made_beside_its_own(
@@ -275,6 +325,25 @@ def test_liens_and_tags_are_told_of_projects_and_of_the_organization(
     assert [one.id for one in there.objects] == ["tagKeys/71"]
 
 
+@pytest.mark.parametrize("refused", ["projects", "folders"])
+def test_a_hierarchy_that_is_not_told_is_a_gap_of_what_is_listed_place_by_place(
+    organization: GoogleSim, google_inventory: GoogleInventory, google_block: Block, refused: str
+) -> None:
+    organization.deny(f"/v3/{refused}:search", 403)
+    listings = google_inventory.list_many([LIEN], google_block(project="", organization="123"))
+    reason = f"PERMISSION_DENIED on Search{refused.title()}"
+    assert _gaps(listings) == {(LIEN, "organizations/123"): reason}
+
+
+@pytest.mark.usefixtures("organization")
+def test_folders_are_in_the_same_account_whoever_may_search_them(
+    google: GoogleSim, google_inventory: GoogleInventory, google_block: Block
+) -> None:
+    google.deny("/v3/folders:search", 403)
+    (listing,) = google_inventory.list_many([FOLDER], google_block(project="", folder="1"))
+    assert {one.account for one in listing.objects} == {"organizations/123"}
+
+
 def test_an_objects_own_project_counts_before_the_providers(
     organization: GoogleSim, google_inventory: GoogleInventory, google_block: Block
 ) -> None:
@@ -310,6 +379,22 @@ def test_its_own_service_says_whether_an_object_is_still_there(
 
 
 @pytest.mark.usefixtures("organization")
+def test_a_bucket_that_another_project_has_by_now_is_gone(
+    organization: GoogleSim, google_inventory: GoogleInventory, google_block: Block
+) -> None:
+    organization.add(BUCKET, "logs", "app-prod")
+    (found,) = google_inventory.list(BUCKET, google_block()).objects
+    assert not google_inventory.detail(found, google_block()).gone
+    organization.remove("//storage.googleapis.com/logs")
+    organization.add(BUCKET, "logs", "shared")
+    answer = google_inventory.detail(found, google_block())
+    assert answer.gone
+    assert answer.gap is None
+    hidden = google_inventory.detail(replace(found, account="nobodys"), google_block())
+    assert not hidden.gone
+    assert hidden.gap is not None
+
+
 def test_nobody_to_ask_as_is_a_gap_that_is_not_the_lists_own(
     google_inventory: GoogleInventory, google_block: Block
 ) -> None:
@@ -318,6 +403,28 @@ def test_nobody_to_ask_as_is_a_gap_that_is_not_the_lists_own(
     listings += google_inventory.list_many([TOPIC], google_block(project=""))
     assert [one.asked for one in listings] == [False, False, False]
     assert all(one.gap for one in listings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"projects__0": "no-such-*"},
+        {"organization": "123", "projects__0": "no-such-*"},
+        {"projects__0": "mispelled"},
+        {"project": "mispelled", "only_project": "true"},
+        {"organization": "999"},
+        {"folder": "999"},
+    ],
+)
+@pytest.mark.usefixtures("organization")
+def test_where_nothing_is_told_of_the_whole_place_nobody_was_asked_and_the_reason_is_one(
+    google_inventory: GoogleInventory, google_block: Block, settings: dict[str, str]
+) -> None:
+    types = [entry.type for entry in load_catalog() if entry.cloud == "google" and entry.list]
+    listings = list(google_inventory.list_many(types, google_block(**{"project": "", **settings})))
+    assert {one.type for one in listings} == set(types)
+    assert [one for one in listings if one.asked or one.objects] == []
+    assert len({one.gap.reason for one in listings if one.gap}) == 1
 
 
 def test_every_type_of_the_catalogue_is_answered_and_says_nothing_of_a_credential(
@@ -331,3 +438,20 @@ def test_every_type_of_the_catalogue_is_answered_and_says_nothing_of_a_credentia
     assert {one.type for one in listings} == set(types)
     assert all(one.gap for one in listings)
     assert "s3cret" not in repr(listings) + repr(block)
+
+
+def test_what_lies_in_a_project_that_the_configuration_names_is_never_left_out(
+    organization: GoogleSim, google_inventory: GoogleInventory, google_block: Block
+) -> None:
+    name = "sys-12345678901234567890123456"
+    organization.add_project(name, "organizations/123")
+    organization.add(TOPIC, "t", name)
+
+    def left_out(**settings: str) -> list[str | None]:
+        listings = google_inventory.list_many([TOPIC], google_block(**settings))
+        return [found.ignored_because for one in listings for found in one.objects]
+
+    (because,) = left_out(project="", organization="123")
+    assert because is not None and "Apps Script" in because
+    assert left_out(project=name) == [None]
+    assert left_out(project="", organization="123", projects__0=name) == [None]

@@ -6,9 +6,23 @@ from dataclasses import replace
 
 import pytest
 
+from tfguard.flows.providers import recorded_providers
 from tfguard.model.arn import account_in, names_elsewhere, place_in
-from tfguard.model.cloud import AWS, CLOUDS, GOOGLE, cloud_of_source, cloud_of_type, is_nameless, own_place_of
+from tfguard.model.cloud import (
+    AWS,
+    CLOUDS,
+    GOOGLE,
+    Cloud,
+    cloud_of_source,
+    cloud_of_type,
+    is_nameless,
+    location_of,
+    own_place_of,
+)
+from tfguard.model.config import AwsScan, GoogleScan, ScanConfig
 from tfguard.model.inventory import CloudObject
+from tfguard.model.operation import Step
+from tfguard.model.plan import Action, Plan, ProviderConfig
 
 TOPIC = CloudObject("google", "app-prod", "global", "google_pubsub_topic", "jobs", "projects/app-prod/topics/jobs")
 QUEUE = CloudObject("aws", "123456789012", "eu-west-1", "aws_sqs_queue", "jobs", "jobs")
@@ -23,7 +37,7 @@ QUEUE = CloudObject("aws", "123456789012", "eu-west-1", "aws_sqs_queue", "jobs",
         ("projects/example.com:app/topics/jobs", ("example.com:app", "")),
         ("projects/app-prod", ("app-prod", "")),
         ("organizations/123/roles/reader", ("organizations/123", "")),
-        ("folders/45", ("folders/45", "")),
+        ("folders/45", ("", "")),  # its account is the organization above it
         ("//pubsub.googleapis.com/projects/app-prod/topics/jobs", ("app-prod", "")),
         ("https://www.googleapis.com/compute/v1/projects/app-prod/global/networks/n", ("app-prod", "")),
         ("projects/123456789/secrets/s", ("", "")),  # a number, which nothing else names
@@ -89,3 +103,41 @@ def test_a_configuration_leads_to_one_account_or_to_several() -> None:
     assert AWS.account_of({"allowed_account_ids.0": "1"}) == "1"
     assert AWS.account_of({"allowed_account_ids.0": "1", "allowed_account_ids.1": "2"}) is None
     assert AWS.guarded_account({"allowed_account_ids.0": "1", "allowed_account_ids.1": "2"}) == "1"
+
+
+def test_a_person_is_told_the_zone_or_location_that_an_object_tells() -> None:
+    assert location_of(QUEUE) == location_of(replace(QUEUE, identity={"region": "x"})) == "eu-west-1"
+    assert location_of(TOPIC) == "global"
+    told = replace(TOPIC, identity={"region": "europe-west4", "zone": "europe-west4-a"})
+    assert location_of(told) == "europe-west4-a"
+
+
+def test_a_region_that_an_earlier_version_kept_of_a_google_resource_is_no_project() -> None:
+    step = Step("x.a", "google_compute_subnetwork", "google", Action.CREATE, region="europe-west1")
+    assert step.own_place is None
+    assert replace(step, own_account="app-net").own_place == "app-net"
+    assert replace(step, type="aws_vpc").own_place == "europe-west1"
+
+
+def test_a_provider_of_no_known_cloud_keeps_where_it_looks_and_nothing_that_says_who() -> None:
+    settings = {"region": "eu-west-1", "project": "p", "assume_role.role_arn": "r@x", "max_retries": "3"}
+    plan = Plan("1.11.4", (), {"awscc": ProviderConfig("awscc", "registry.terraform.io/hashicorp/awscc", settings)})
+    (kept,) = recorded_providers(plan)
+    assert kept.settings == {"region": "eu-west-1", "project": "p"}
+    assert kept.partial
+    plan = replace(plan, providers={"x": replace(plan.providers["awscc"], settings={"max_retries": "3"})})
+    assert not recorded_providers(plan)[0].partial
+
+
+@pytest.mark.parametrize("cloud", CLOUDS, ids=lambda cloud: cloud.name)
+def test_what_a_delete_may_do_without_never_says_where_a_provider_works(cloud: Cloud) -> None:
+    assert not cloud.spare & {cloud.guard, cloud.own_place, "region", *cloud.keys, *cloud.identities}
+    assert "max_retries" in AWS.spare
+    assert "request_timeout" in GOOGLE.spare - AWS.spare
+
+
+def test_what_lies_above_the_accounts_of_a_scan_is_told_as_the_settings_of_a_provider() -> None:
+    assert ScanConfig(google=GoogleScan(organization="1")).above("google") == (("organization", "1"),)
+    assert ScanConfig(google=GoogleScan(folders=("1", "2"))).above("google") == (("folder", "1"), ("folder", "2"))
+    assert ScanConfig(google=GoogleScan(projects=("a",))).above("google") == ()
+    assert ScanConfig(aws=AwsScan()).above("google") == () == ScanConfig(aws=AwsScan()).above("aws")

@@ -33,6 +33,7 @@ from tfguard.reconcile.adoption import (
     objections,
     own_import_id,
     references_to,
+    update_in_words,
     updates,
 )
 from tfguard.reconcile.advice import next_actions
@@ -107,6 +108,20 @@ def test_an_update_needs_a_word_and_one_that_only_fills_in_what_an_import_leaves
     (one,) = objections(plan(told), WANTED, ())
     assert (one.address, one.what) == (ROLE, f"it would update {ROLE} in place: policy, tags")
     assert objections(plan(replace(told, differs=())), WANTED, ()) == ()
+
+
+@pytest.mark.parametrize(
+    ("differs", "said"),
+    [
+        (None, ""),
+        (("tags",), ", and update it in place to what the configuration says: tags"),
+        ((), ", and note in the state what it has already; the engine counts that as a change"),
+    ],
+)
+def test_an_update_that_changes_nothing_of_the_object_is_told_as_such(
+    differs: tuple[str, ...] | None, said: str
+) -> None:
+    assert update_in_words(differs) == said
 
 
 def test_a_replacement_is_told_with_what_forces_it() -> None:

@@ -89,7 +89,10 @@ def test_what_is_kept_is_not_deleted_until_it_is_released() -> None:
     kept = Disposition("o-1", DispositionKind.RETAIN, NOW, "me", "the audit", "01J", until=NOW + timedelta(days=1))
     told = refusal(finding(disposition=kept), QUEUE, RULES, NOW)
     assert told is not None
-    assert "release" in told.advice
+    assert told.advice == f"end the retention first: `tfguard orphans release {QUEUE.finding_id} --reason TEXT`"
+    gone = refusal(finding(disposition=replace(kept, kind=DispositionKind.IMPORT)), QUEUE, RULES, NOW)
+    assert gone is not None
+    assert "retention" not in gone.advice
 
 
 @pytest.mark.parametrize(

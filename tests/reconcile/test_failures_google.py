@@ -41,6 +41,9 @@ HTTPS = "https://compute.googleapis.com/compute/v1/projects/p/global/networks?al
          "Rate Limit Exceeded, rateLimitExceeded", K.WAITING),
         ("timeout while waiting for state to become 'DONE' (last state: 'RUNNING', timeout: 4m0s)", K.WAITING),
         ('Error reading Network "n": googleapi: Error 403: not allowed to look, forbidden', K.OTHER),
+        ("Error: rpc error: code = Unavailable desc = transport is closing", K.OTHER),  # go-plugin's, of any provider
+        ("creating EC2 VPC: rpc error: code = Unavailable desc = error reading from server: EOF", K.OTHER),
+        ("the disk is waiting to attach itself", K.OTHER),
     ],
 )  # fmt: skip
 def test_a_create_is_refused_only_where_no_earlier_try_can_have_been_accepted(words: str, kind: K) -> None:

@@ -10,6 +10,7 @@ from scene import CATALOG, state
 
 from tfguard.engine.identities import place_of
 from tfguard.engine.plan import reduce_plan
+from tfguard.flows.known_states import is_held
 from tfguard.model.evidence import Confidence
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject, Scope
@@ -18,13 +19,13 @@ from tfguard.model.plan import Action
 from tfguard.model.state import StateInstance
 from tfguard.reconcile.disposal import DestroyRules, hangs_on, refusal
 from tfguard.reconcile.look import listing_key
-from tfguard.reconcile.matching import lies_elsewhere
+from tfguard.reconcile.matching import Likeness, lies_elsewhere, likeness
 from tfguard.reconcile.state_index import Claim, StateIndex
 from tfguard.reconcile.wanted import named_object
 
 SOURCE = "registry.terraform.io/hashicorp/google"
 HERE = ("gs://states/app.tfstate", "default")
-TOPIC, BUCKET = "google_pubsub_topic", "google_storage_bucket"
+TOPIC, BUCKET, FOLDER = "google_pubsub_topic", "google_storage_bucket", "google_folder"
 
 
 def held(address: str, identity: dict[str, str], account: str = "", provider_key: str = "google") -> StateInstance:
@@ -103,6 +104,68 @@ def test_a_resource_that_names_its_own_place_is_asked_for_there(
     assert (change.region, change.own_account) == (region, account)
     step = Step("x.a", kind, source, Action.CREATE, region=region, own_account=account, provider_key="k")
     assert listing_key(step) == (kind, "k", region or account or "")
+
+
+def test_a_folder_in_a_folder_is_managed_whatever_account_a_list_counts_it_to() -> None:
+    told = {"name": "folders/2", "display_name": "inner", "parent": "folders/1"}
+    joined = {**told, "parent+display_name": "folders/1/inner"}
+    account, _ = place_of(CATALOG, FOLDER, told, {})
+    index = index_of(held("google_folder.inner", joined, account), held("google_pubsub_topic.jobs", {}, "app-prod"))
+    for top in ("organizations/123", "folders/1"):
+        found = CloudObject("google", top, "global", FOLDER, "folders/2", "folders/2", joined, name="inner")
+        assert index.match(found) == Claim(*HERE, "google_folder.inner")
+        assert is_held(CATALOG, state(held("google_folder.inner", joined, account)), found)
+
+
+@pytest.mark.parametrize(
+    ("instance", "found"),
+    [
+        (
+            held("google_pubsub_topic.jobs", {"id": "projects/1001/topics/jobs", "name": "jobs", "project": "1001"}),
+            topic("jobs", "app-prod"),
+        ),
+        (held("google_storage_bucket.logs", {"name": "logs", "project": "1001"}), bucket("logs", "app-prod")),
+        (
+            held("google_secret_manager_secret_version.v", {"secret+version": "projects/1001/secrets/s/versions/1"}),
+            CloudObject(
+                "google", "app-prod", "global", "google_secret_manager_secret_version", "v", "v",
+                {"secret+version": "projects/app-prod/secrets/s/versions/1"},
+            ),
+        ),
+    ],
+    ids=["unique-name", "name", "joined"],
+)  # fmt: skip
+def test_what_a_state_has_by_the_number_of_its_project_is_no_stray(instance: StateInstance, found: CloudObject) -> None:
+    other = held("google_pubsub_topic.other", dict(topic("other", "app-net").identity), "app-net")
+    index = index_of(instance, other)
+    assert index.match(found) is None
+    assert index.may_be_known(found)
+    assert index.alone(found) == Claim(*HERE, instance.address)
+    assert is_held(CATALOG, state(instance, other), found)
+    # In two projects: nobody can tell which of them it is.
+    there = replace(
+        found,
+        account="app-test",
+        identity={name: value.replace("app-prod", "app-test") for name, value in found.identity.items()},
+    )
+    twice = index_of(instance, other)
+    assert (twice.match(found), twice.match(there)) == (None, None)
+    assert twice.alone(found) is None
+    assert twice.rivals(found) is not None
+
+
+def test_an_object_of_another_name_in_a_numbered_project_is_another_one() -> None:
+    instance = held("google_pubsub_topic.jobs", {"id": "projects/1001/topics/jobs", "name": "jobs", "project": "1001"})
+    assert not index_of(instance).may_be_known(topic("left", "app-prod"))
+    assert not is_held(CATALOG, state(instance), topic("left", "app-prod"))
+
+
+def test_what_was_wanted_by_a_number_may_be_what_is_listed_by_the_id() -> None:
+    kind, found = CATALOG.get(TOPIC), topic("jobs", "app-prod")
+    assert kind is not None
+    assert likeness(kind, {"name": "jobs", "project": "1001"}, found)[0] is Likeness.KEY
+    assert likeness(kind, {"id": "projects/1001/topics/jobs"}, found)[0] is Likeness.TRAITS
+    assert likeness(kind, {"name": "jobs", "project": "app-test"}, found)[0] is Likeness.CONFLICT
 
 
 def test_an_object_of_another_project_lies_elsewhere() -> None:

@@ -14,7 +14,7 @@ from tfguard.catalog.types import MadeByRule
 from tfguard.model.config import IgnoreRule
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.finding import Verdict
-from tfguard.model.inventory import ANY_VALUE, CloudObject, Listing, MadeBy, Scope
+from tfguard.model.inventory import ANY_VALUE, NAMED_IN, CloudObject, Listing, MadeBy, Scope
 from tfguard.model.state import StateInstance
 from tfguard.reconcile.state_index import StateIndex
 from tfguard.reconcile.verdicts import IgnoreRules, Judge, Makers, kept_by, soft_deleted
@@ -196,6 +196,24 @@ def test_a_maker_that_is_not_named_may_be_any_of_its_type(listed: list[Listing],
     child = replace(CHILD, made_by=(replace(BY_ROLE, value=ANY_VALUE),))
     ruling = Court(listed=listed).all_the_way(child)
     assert (ruling[0] if ruling else None) is expected
+
+
+@pytest.mark.parametrize(
+    ("maker", "expected"),
+    [
+        ("dead", Verdict.IGNORED),
+        ("dead-cluster-with-a-long-name", Verdict.IGNORED),  # cut in the child's name
+        ("live", None),
+        ("ead", None),
+    ],
+)
+def test_a_maker_that_the_name_of_its_child_begins_with_is_the_one_that_is_called_so(
+    maker: str, expected: Verdict | None
+) -> None:
+    child = replace(CHILD, made_by=(replace(BY_ROLE, value=f"{NAMED_IN}gke-dead-cluster-1a2b-all", certain=False),))
+    ruling = Court(listed=[listing("aws_iam_role", role(maker))]).all_the_way(child)
+    assert (ruling[0] if ruling else None) is expected
+    assert Court().all_the_way(child) == (Verdict.UNKNOWN, "")
 
 
 STACK = f"arn:aws:cloudformation:eu-west-1:{ACCOUNT}:stack/s/1"

@@ -83,6 +83,7 @@ def test_the_text_names_object_address_evidence_and_certainty() -> None:
 def test_the_text_names_every_address_where_a_person_has_to_choose() -> None:
     text = findings_text([finding(address=None, addresses=("a.b[0]", "a.b[1]"))], Coverage(), PLAIN)
     assert "one of a.b[0], a.b[1]" in text
+    assert "  for " not in findings_text([finding(address=None, addresses=())], Coverage(), PLAIN)
 
 
 def test_the_text_says_who_settled_a_finding() -> None:

@@ -140,6 +140,12 @@ def test_findings_that_wait_are_annotated_and_decided_ones_are_not() -> None:
     assert [line.split(" ", 1)[0] for line in lines] == ["::error", "::warning"]
 
 
+def test_a_finding_for_no_address_is_told_by_its_type() -> None:
+    (line,) = workflow_commands(finding_annotations([finding(address=None, addresses=())]))
+    assert "title=tfguard%3A orphaned%3A aws_iam_role::" in line
+    assert "one of" not in findings_summary([finding(address=None, addresses=())], Coverage(), "tfguard")
+
+
 def test_nothing_in_a_text_can_end_an_annotation_or_begin_another_command() -> None:
     annotation = Annotation("error", f"100%, a: {STEERING}", f"50% {STEERING}{'x' * 9000}", "o-1")
     (line,) = workflow_commands([annotation])

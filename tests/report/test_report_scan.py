@@ -141,6 +141,12 @@ def test_what_is_new_gone_and_still_there_is_told() -> None:
     assert f"gone: {stray('a').finding_id}" in text
 
 
+def test_what_is_kept_says_why_as_the_scan_did() -> None:
+    one = result(finding(stray("a")))
+    (kept,) = read_kept(kept_document(one, changes_since(None, one)), "f").findings
+    assert kept.evidence == one.findings[0].evidence != ()
+
+
 def test_where_nobody_looked_nothing_is_gone_and_it_is_kept() -> None:
     first = result(finding(stray("a")))
     kept = read_kept(kept_document(first, changes_since(None, first)), "f")

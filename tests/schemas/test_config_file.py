@@ -85,6 +85,16 @@ def test_what_is_not_said_has_its_default(text: str) -> None:
         ("retention:\n  default: 91d\n  max: 90d\n", "f.yaml:1: retention: default is longer than max"),
         ("retention: 14d\n", "f.yaml:1: retention: must be a mapping"),
         ("scan:\n  aws:\n    region: [eu-west-1]\n", "f.yaml:3: scan.aws.region: unknown key; did you mean regions?"),
+        ('scan: {google: {projects: [""]}}\n', "f.yaml:1: scan.google: projects: '' is no id of a project"),
+        ('scan: {google: {projects: ["1001"]}}\n', "f.yaml:1: scan.google: projects: '1001' is no id of a project"),
+        (
+            "scan: {google: {projects: [projects/app]}}\n",
+            "f.yaml:1: scan.google: projects: 'projects/app' is no id of a project",
+        ),
+        (
+            "scan: {google: {projects: [app-*, ../x]}}\n",
+            "f.yaml:1: scan.google: projects: '../x' is no id of a project",
+        ),
         ("scan:\n  aws:\n    regions: eu-west-1\n", "f.yaml:3: scan.aws.regions: must be a list"),
         ("scan:\n  aws: {types: []}\n", "f.yaml:2: scan.aws: types is empty, with which a scan finds nothing"),
         ("scan:\n  stacks:\n  - a\n  - [b]\n", "f.yaml:4: scan.stacks[1]: must be text"),

@@ -51,7 +51,7 @@ def resource_type(node: Node, name: str, cloud: str, ignore_tags: Mapping[str, T
     node.allow(
         "service", "scope", "create", "stateful", "hourly", "container", "leaves", "cfn", "list", "keys", "unique",
         "arn_key",
-        "placed_by", "traits", "prefixes", "handles", "id", "import_id", "import_as",
+        "placed_by", "traits", "prefixes", "handles", "planned", "id", "import_id", "import_as",
         "name", "arn", "created", "tags", "details", "only", "gone", "soft_deleted", "owner", "folded", "ignore",
         "gone_after", "restore", "parent", "made_by", "owns", "permissions", "delete", "importable",
         "quotas", "fills", "asset", "get", "unverified", "undeletable",
@@ -81,6 +81,7 @@ def resource_type(node: Node, name: str, cloud: str, ignore_tags: Mapping[str, T
         traits=traits,
         prefixes=node.texts_by_name("prefixes"),
         handles=node.texts_by_name("handles"),
+        planned=node.texts_by_name("planned"),
         name=node.optional_text("name") or keys.get("name"),
         arn=node.optional_text("arn") or keys.get("arn"),
         created=node.optional_text("created"),
@@ -151,7 +152,7 @@ def _search(asset: Asset) -> ListCall:
 
 
 def _get_call(node: Node) -> GetCall:
-    node.allow("url", "created", "tags", "gone", "ignore")
+    node.allow("url", "created", "tags", "gone", "ignore", "project")
     if not _PLACE_OF_SERVICES.fullmatch(node.text("url")):
         node.fail("url", "is no https address of a service at googleapis.com")
     return GetCall(
@@ -160,6 +161,7 @@ def _get_call(node: Node) -> GetCall:
         node.optional_text("tags"),
         node.optional_text("gone"),
         tuple(_ignore_rule(item) for item in node.each("ignore")),
+        node.optional_text("project"),
     )
 
 
@@ -312,6 +314,9 @@ def _check_references(node: Node, entry: ResourceType) -> None:
     for number, rule in enumerate(entry.made_by):
         values.update({f"made_by[{number}].held[{place}]": value for place, value in enumerate(rule.held)})
     values["owner"] = entry.owner or ""
+    _subset(node, "planned", tuple(entry.planned), entry.keys)
+    for key, value in entry.planned.items():
+        _check_template(node, f"planned.{key}", value, own)
     _check_template(node, "import_as", entry.import_as or "", frozenset(entry.attributes))
     of_a_parent = bool(entry.list and entry.list.per)
     if twice := own & entry.handles.keys():

@@ -120,13 +120,16 @@ class IgnoreRule:
 @dataclass(frozen=True, slots=True)
 class GetCall:
     """The address at which an object's own service tells of it: a template. 404 says that it is gone, and so does an
-    answer for which the JMESPath `gone` is true. `ignore` has rules for what this answer alone tells."""
+    answer for which the JMESPath `gone` is true. `ignore` has rules for what this answer alone tells. `project` is
+    where it has the number of the object's project, for an address that names none: anybody's object may answer there.
+    """
 
     url: str
     created: str | None = None
     tags: str | None = None
     gone: str | None = None
     ignore: tuple[IgnoreRule, ...] = ()
+    project: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +194,8 @@ class ResourceType:
     ignores case or a trailing dot. `owns` leads from a state's instance to objects of other types that stand in it as
     attributes alone: type -> key -> paths. `permissions` are the IAM actions of the entry's calls, where they are not
     called as the calls are. `hourly` tells that it costs money by the hour, used or not. `handles` are values that only
-    calls and ids need: no attributes, so that they are neither compared nor read from a state. A `container` has others
+    calls and ids need: no attributes, so that they are neither compared nor read from a state. `planned` are keys that
+    no plan has, as the service makes them of what a plan has. A `container` has others
     made inside it, which stand in the way when it is deleted; `leaves` are types of which it makes objects by itself
     that stay when it goes, and that their tags tell. One that is `soft_deleted` comes back by the calls of `restore`,
     one after the other, until the time `gone_after`. What is not `importable` no engine can import; `fills` are the
@@ -221,6 +225,7 @@ class ResourceType:
     traits: Mapping[str, str] = field(default_factory=dict)
     prefixes: Mapping[str, str] = field(default_factory=dict)
     handles: Mapping[str, str] = field(default_factory=dict)
+    planned: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
     arn: str | None = None
     created: str | None = None
@@ -266,6 +271,16 @@ class ResourceType:
         return f"{told} was not checked against the documentation of {self.service}" if told else None
 
     @property
+    def can_be_destroyed(self) -> bool:
+        """Whether `orphans destroy` may delete such an object: through the engine's import, or by its own call."""
+        return self.never_destroyed is None and (self.importable or self.delete is not None)
+
+    @property
+    def is_named_worldwide(self) -> bool:
+        """Whether its own service asks for no project beside the name: then anybody's may answer to it."""
+        return self.get is not None and "{project}" not in self.get.url
+
+    @property
     def asks_parent(self) -> bool:
         """Whether a run looks for the object's parent instead: only a call for each parent there is would list it."""
         return self.parent is not None and (self.list is None or self.list.per is not None)
@@ -304,8 +319,23 @@ class ResourceType:
 
     def parts_of(self, unique_name: str) -> Mapping[str, str]:
         """The attributes of which an object's unique name is made, where the catalogue makes it of attributes."""
-        template = self.keys.get(self.arn_key, "") if self.arn_key else ""
-        match = _form(template).fullmatch(unique_name) if PLACEHOLDER.search(template) else None
+        return self.parts_in(self.keys.get(self.arn_key, ""), unique_name) if self.arn_key else {}
+
+    def told_by(self, identity: Mapping[str, str]) -> Mapping[str, str]:
+        """An identity, with the attributes of which its values are made, where the catalogue makes them of some."""
+        told: dict[str, str] = {}
+        for name, template in {**self.traits, **self.keys}.items():
+            if name in identity and JOINT not in name:
+                told |= self.parts_in(template, identity[name])
+        return {**told, **identity}
+
+    def parts_in(self, template: str, value: str) -> Mapping[str, str]:
+        """The attributes of which a value is made that is built as a template of this type says; none where it is not
+        built so."""
+        inner = {name: text for name, text in self.traits.items() if PLACEHOLDER.search(text)}
+        # What a path is made of may be a path itself (`{key_ring}/cryptoKeys/{name}`).
+        whole = PLACEHOLDER.sub(lambda match: inner.get(match[1], match[0]), template)
+        match = _form(whole).fullmatch(value) if PLACEHOLDER.search(whole) else None
         return match.groupdict() if match else {}
 
     def comparable(self, attribute: str, value: str) -> str:

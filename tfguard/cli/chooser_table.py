@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from tfguard.model.cloud import location_of
 from tfguard.model.durations import in_words
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.printable import printable
@@ -273,7 +274,7 @@ def _cells(finding: Finding, now: datetime) -> tuple[str, ...]:
     age = " ".join(in_words(now - found.created_at).split()[:2]) if found.created_at else ""
     name = printable(called(found) or found.import_id)
     data = "yes" if found.stateful else "no"
-    return (finding.id, printable(found.type), name, age, finding.verdict.value, data, printable(found.region))
+    return (finding.id, printable(found.type), name, age, finding.verdict.value, data, printable(location_of(found)))
 
 
 def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tfguard.cli.options import format_option, print_document, state_option
 from tfguard.cli.wiring import stack_context
 from tfguard.engine.configuration import configuration_files
 from tfguard.engine.interrupts import SignalGate
-from tfguard.errors import UsageError
+from tfguard.errors import ExitCode, TfguardError, UsageError
 from tfguard.flows.history import findings as findings_on_record
 from tfguard.model.blueprint_view import BlueprintCounts
 from tfguard.ports import Console
@@ -38,18 +39,21 @@ from tfguard.schemas.scan import load_kept
 @click.pass_obj
 def command(
     invocation: Invocation, state_file: str | None, blueprints: tuple[Path, ...], state_path: str | None, form: str
-) -> None:
+) -> int:
     """Print counters in Prometheus's text form: of the last scan with --state-file, of requests with --blueprint, else
     of this stack's record.
 
-    For node_exporter's textfile collector: write to a file beside the one that it reads, then rename it.
+    For node_exporter's textfile collector: write to a file beside the one that it reads, then rename it. Exit code 11
+    when a blueprint, or its record, cannot be read: the others are counted, and it is told by its file.
     """
+    unreadable: Sequence[Path] = ()
     if blueprints and (state_file or state_path):
         raise UsageError("--blueprint is given with another thing to count", "run the command once for each")
     with own_command() as gate:
         now = SystemClock(gate).now()
         if blueprints:
-            samples = blueprint_samples([_counts(invocation, gate, file, now) for file in dict.fromkeys(blueprints)])
+            counts, unreadable = _counted(invocation, gate, tuple(dict.fromkeys(blueprints)), now)
+            samples = blueprint_samples(counts, [str(file) for file in unreadable])
         elif state_file is not None:
             samples = scan_samples(load_kept(Path(state_file)), now)
         else:
@@ -64,6 +68,24 @@ def command(
         print_document(metrics_document(samples))
     else:
         click.echo(prometheus_text(samples), nl=False)
+    return ExitCode.OPEN if unreadable else ExitCode.DONE
+
+
+def _counted(
+    invocation: Invocation, gate: SignalGate, files: Sequence[Path], now: datetime
+) -> tuple[Sequence[BlueprintCounts], Sequence[Path]]:
+    """What is counted of each blueprint, and those that cannot be read, which is said. Raises `TfguardError` where none
+    can."""
+    counts, unreadable = list[BlueprintCounts](), list[Path]()
+    for file in files:
+        try:
+            counts.append(_counts(invocation, gate, file, now))
+        except TfguardError as error:
+            if len(files) == 1:
+                raise
+            unreadable.append(file)
+            StderrConsole(gate).warn(f"{error.what}; {error.advice}")
+    return counts, unreadable
 
 
 def _counts(invocation: Invocation, gate: SignalGate, file: Path, now: datetime) -> BlueprintCounts:

@@ -362,7 +362,9 @@ def destroy_command(
 
 
 def _tell_disposed(one: Disposed, console: Console) -> None:
-    click.echo(printable(f"{one.finding_id}: {one.object.type} {one.object.import_id}: {one.what}"))
+    name = f"{one.object.type} {one.object.import_id}"
+    said = one.what if one.what.startswith(f"{name} ") else f"{name}: {one.what}"
+    click.echo(printable(f"{one.finding_id}: {said}"))
     if one.advice:
         console.say(f"{one.finding_id}: {one.advice}")
 

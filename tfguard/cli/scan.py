@@ -20,6 +20,7 @@ from tfguard.cli.kept_files import earlier_scan, keep, states_meant
 from tfguard.cli.options import format_option, stdout_paint
 from tfguard.cli.progress import ProgressLine
 from tfguard.cli.scan_formats import SCAN_FORMATS
+from tfguard.cli.scan_google import google_notes
 from tfguard.cli.scan_places import exported_lister, lists_left_out, scan_shards
 from tfguard.cli.states import state_sources
 from tfguard.engine.host import LocalHost
@@ -82,6 +83,7 @@ class _Asked:
             everything,
             states_meant(self._patterns, base, self.workspaces),
             lists_left_out(self.config, self.catalog, shards, options, exported=exported is not None),
+            google_notes(shards),
         )
 
     @property
@@ -117,7 +119,7 @@ class _Asked:
     help="What exists, instead of list calls: an exported listing (JSON lines, CSV, AWS Config snapshot), the output "
     "of `terraform query -json`, or what that lists in DIR.",
 )
-@click.option("--no-audit-log", is_flag=True, help="Ask no audit log (CloudTrail) about what was found.")
+@click.option("--no-audit-log", is_flag=True, help="Ask no audit log (CloudTrail, Cloud Logging) about what was found.")
 @click.option(
     "--executor",
     default=THREADS,

@@ -9,6 +9,7 @@ from tfguard.catalog.catalog import Catalog
 from tfguard.errors import UsageError
 from tfguard.inventory.google_settings import FOLDER, ONLY_PROJECT, ORGANIZATION, PROJECTS
 from tfguard.inventory.shards import shards_of_projects
+from tfguard.model.cloud import GOOGLE
 from tfguard.model.config import Config, GoogleScan
 from tfguard.model.inventory import CloudObject
 from tfguard.model.plan import ProviderConfig
@@ -17,6 +18,10 @@ from tfguard.model.scan import Shard
 _SOURCE = "registry.terraform.io/hashicorp/google"
 _PROJECT = "project"
 _WILD = frozenset("*?[")
+_ONLY_VISIBLE = (
+    "scan.google.projects has patterns and no organization or folders beside them: only projects that these "
+    "credentials may see were meant"
+)
 
 
 def google_shards(
@@ -36,6 +41,13 @@ def google_shards(
         for shard in shards_of_projects(catalog, provider, patterns)
     ]
     return tuple(found)
+
+
+def google_notes(shards: Sequence[Shard]) -> tuple[str, ...]:
+    """What a scan by patterns alone cannot know: which projects there are that nobody showed it."""
+    settings = [shard.provider.settings for shard in shards if shard.cloud == GOOGLE.name]
+    alone = [one for one in settings if f"{PROJECTS}.0" in one and ORGANIZATION not in one and FOLDER not in one]
+    return (_ONLY_VISIBLE,) if alone else ()
 
 
 def google_providers(config: Config, wanted: GoogleScan, accounts: Sequence[str]) -> list[ProviderConfig]:

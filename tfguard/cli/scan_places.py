@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,8 +67,20 @@ def scan_shards(
     clouds = _scanned(config, types, accounts)
     found: list[Shard] = []
     for one, own_types, own_accounts in _narrowed(clouds, catalog, regions, types, accounts):
-        found += one.shards(config, catalog, regions, own_types, own_accounts)
+        try:
+            found += one.shards(config, catalog, regions, own_types, own_accounts)
+        except UsageError as error:
+            if _is_named(one, config):
+                raise
+            others = ", ".join(f"{other.cloud.name}: {{}}" for other in _CLOUDS if other is not one)
+            # Nobody asked for this cloud by name: a file without any is scanned there as it always was.
+            advice = f"{error.advice}; where {one.cloud.title} is not meant: `scan: {{{others}}}` in tfguard.yaml"
+            raise UsageError(error.what, advice) from error
     return tuple(found)
+
+
+def _is_named(one: _ScannedCloud, config: Config) -> bool:
+    return one.configured(config.scan) is not None or one.cloud.name in config.providers
 
 
 def _narrowed(
@@ -150,7 +163,10 @@ def lists_left_out(
     own_regions = config.scan.aws.regions if config.scan.aws else ()
     whole: list[Shard] = []
     for one in _scanned(config, types, accounts):
-        whole += one.shards(config, catalog, () if own_regions else regions, (), ())
+        is_left = any(shard.cloud == one.cloud.name for shard in shards)
+        if is_left or _is_named(one, config):
+            with nullcontext() if is_left else suppress(UsageError):  # what cannot be scanned is no part of the whole
+                whole += one.shards(config, catalog, () if own_regions else regions, (), ())
     here, there = (places_of(scope_of(some, (), ())) for some in (shards, whole))
     return there - here
 

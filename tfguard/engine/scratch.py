@@ -29,7 +29,7 @@ from tfguard.engine.queries import captured
 from tfguard.engine.short_errors import errors_in_text, short_error
 from tfguard.engine.state import is_encrypted, parse_state
 from tfguard.errors import InputError, OperationAliveError
-from tfguard.model.cloud import CLOUDS, cloud_of_source
+from tfguard.model.cloud import OTHERS, cloud_of_source
 from tfguard.model.event import EngineEvent, EventKind
 from tfguard.model.failure import blocks_deletion
 from tfguard.model.lease import ProcessIdentity
@@ -49,9 +49,6 @@ _NO_PROJECT = re.compile(r"(organizations|folders)/")
 
 # Of no use for a delete; the names of tags may have dots in them.
 _LEFT_OUT = frozenset({"alias", "default_labels", "default_tags", "ignore_tags", "version"})
-# They change neither whom the provider asks nor where, so that a delete may do without their values.
-_OF_AWS = frozenset({"max_retries", "retry_mode", "s3_us_east_1_regional_endpoint", "sts_region", "user_agent"})
-_HARMLESS = _LEFT_OUT | _OF_AWS | {name for cloud in CLOUDS for name in cloud.harmless}
 # Of a map every key is a name of the user's, dots and digits in it mean nothing.
 _MAPS = frozenset({"default_labels", "labels", "tags"})
 _CREDENTIAL = re.compile(r"secret|token|password|private_key|access_key|api_key|credentials", re.IGNORECASE)
@@ -202,7 +199,8 @@ class ScratchDeletion:
         """The settings that decide whom the provider asks, or where, and whose values are not known."""
         known = {*self.target.provider.settings, *self._settings()}
         unknown = (name for name in self.target.provider.unresolved if name not in known)
-        return sorted(name for name in unknown if name.split(".")[0] not in _HARMLESS)
+        spare = _LEFT_OUT | (cloud_of_source(self._source) or OTHERS).spare
+        return sorted(name for name in unknown if name.split(".")[0] not in spare)
 
     def _settings(self) -> Mapping[str, str]:
         """The settings of the provider block, with the object's own place, and files as this folder finds them."""

@@ -27,7 +27,7 @@ from tfguard.model.inventory import CloudObject
 from tfguard.model.plan import Plan, ProviderConfig
 from tfguard.model.request import ChangeRequest
 from tfguard.model.secrets import WITHHELD_WORD, Withholding
-from tfguard.reconcile.adoption import references_to, updates
+from tfguard.reconcile.adoption import references_to, update_in_words, updates
 
 _NO_CHANGE = "; nothing was changed"
 
@@ -330,9 +330,7 @@ class _Adoption:
     def _approved(self, planned: Planned) -> bool:
         console, changed = self._context.console, updates(planned.plan)
         for one in planned.candidates:
-            also = ", and update it in place to what the configuration says" if one.address in changed else ""
-            if differs := changed.get(one.address):
-                also += f": {', '.join(differs)}"
+            also = update_in_words(changed.get(one.address))
             if one.text:
                 also += f", with configuration in {self._file.path.name}"
             console.say(f"will import {one.target.import_id} to {planned.hidden.address(one.address)}{also}")

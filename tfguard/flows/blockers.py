@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
+from tfguard.catalog.catalog import Catalog
 from tfguard.flows.looking import Surroundings
 from tfguard.model.cloud import own_place_of
 from tfguard.model.inventory import CloudObject, Gap
 from tfguard.model.plan import ProviderConfig
 from tfguard.ports import Clock
 from tfguard.reconcile.disposal import dependant_types, hangs_on
+from tfguard.reconcile.wanted import lists_lag
 
 _MOST_NAMED = 5
 _MOST_TAGS = 4
@@ -33,6 +35,14 @@ def hanging_on(
         ]
         gaps += [listing.gap] if listing.gap else []
     return hanging, gaps
+
+
+def told_of_none(catalog: Catalog, found: CloudObject) -> str:
+    """What may be said of an object on which nothing was found to hang."""
+    kind = catalog.get(found.type)
+    if kind is None or not lists_lag(kind, catalog):
+        return "nothing that can be listed hangs on it"
+    return "nothing that is listed hangs on it; the list lags behind, so that what is new may do so all the same"
 
 
 def told(one: CloudObject) -> str:

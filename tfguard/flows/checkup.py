@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from tfguard.errors import TfguardError
 from tfguard.flows.context import StackContext
 from tfguard.flows.kept_steps import planned_steps
 from tfguard.flows.looking import Looking
 from tfguard.flows.providers import provider_for
+from tfguard.model.cloud import cloud_of_source
+from tfguard.model.config import Config
+from tfguard.model.inventory import Listing
 from tfguard.model.operation import Step
-from tfguard.model.plan import Action, Plan
+from tfguard.model.plan import Action, Plan, ProviderConfig
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
 from tfguard.reconcile.look import listings_for
+
+_MOST_TYPES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +70,43 @@ def _rights(context: StackContext, state: StateSnapshot | None) -> Iterator[Chec
     steps = [*_held(state), *(planned_steps(plan, state or EMPTY_STATE) if plan else ()), *_open(context)]
     providers = plan.providers if plan else {}
     inventory, catalog = context.around.inventory, context.around.catalog
-    keys = {
-        key: provider_for(step, providers, context.around.config)
-        for step in steps
-        for key in listings_for(step, catalog)
-        if inventory.covers(key[0])
-    }
-    for key, listing in sorted(Looking(context.around, keys).result().items()):
-        said = listing.gap.reason if listing.gap else f"{len(listing.objects)} objects"
-        yield Check("list", listing.complete, f"{key[0]} in {listing.scope}: {said}")
+    config = context.around.config
+
+    def asked(step: Step) -> ProviderConfig:
+        provider = provider_for(step, providers, config)
+        return provider if plan else as_scanned(provider, config)
+
+    keys = {key: asked(step) for step in steps for key in listings_for(step, catalog) if inventory.covers(key[0])}
+    yield from list_checks(listing for _, listing in sorted(Looking(context.around, keys).result().items()))
     for kind in sorted(
         {step.type for step in steps if not catalog.get(step.type) and not catalog.state_only(step.provider)}
     ):
         yield Check("list", True, f"{kind}: not in the catalogue; a stray object of it goes unseen")
+
+
+def list_checks(listings: Iterable[Listing]) -> Iterator[Check]:
+    """What these lists say; those that one reason is in the way of are one check, after the others."""
+    failed: dict[tuple[str, str], list[str]] = {}
+    for listing in listings:
+        if listing.gap is None:
+            detail = f"{listing.type} in {listing.scope}: {len(listing.objects)} objects"
+            yield Check("list", listing.complete, detail)
+        else:
+            failed.setdefault((str(listing.scope), listing.gap.reason), []).append(listing.type)
+    for (scope, reason), types in failed.items():
+        more = f" and {len(types) - _MOST_TYPES} more" if len(types) > _MOST_TYPES else ""
+        yield Check("list", False, f"{', '.join(types[:_MOST_TYPES])}{more} in {scope}: {reason}")
+
+
+def as_scanned(provider: ProviderConfig, config: Config) -> ProviderConfig:
+    """The provider configuration; where it names no account, as in a stack that cannot be planned, with the
+    organization or folder that a scan looks at."""
+    cloud = cloud_of_source(provider.source)
+    above = config.scan.above(cloud.name) if cloud else ()
+    if cloud is None or not above or cloud.guard in provider.settings:
+        return provider
+    setting, number = above[0]
+    return replace(provider, settings={**provider.settings, setting: number})
 
 
 def _held(state: StateSnapshot | None) -> Iterator[Step]:

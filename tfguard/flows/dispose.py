@@ -16,7 +16,8 @@ from pathlib import Path
 from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.permissions import api_name
 from tfguard.errors import InterruptedRunError, RecordError, TfguardError, UsageError
-from tfguard.flows.blockers import Patience, hanging_on, ids_of, told, told_of
+from tfguard.flows.blockers import Patience, hanging_on, ids_of, told, told_of, told_of_none
+from tfguard.flows.configured_accounts import ConfiguredAccounts
 from tfguard.flows.context import StackContext
 from tfguard.flows.known_states import is_this_object, known_states, refuse_if_known
 from tfguard.flows.retain import decided_object
@@ -33,7 +34,7 @@ from tfguard.flows.stray_look import (
     surely_now,
 )
 from tfguard.flows.upkeep import Upkeep, holding
-from tfguard.model.cloud import CLOUDS, own_place_of
+from tfguard.model.cloud import CLOUDS, location_of, own_place_of
 from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind, LedgerDamage, latest
 from tfguard.model.durations import in_words
 from tfguard.model.event import EngineEvent, EventKind
@@ -240,6 +241,7 @@ class _Run:
         self._directory = directory
         self._provider_of = provider_of
         self._own = OwnOperations(context.records)
+        self._configured = ConfiguredAccounts(context.around)
         config, catalog = context.around.config, context.around.catalog
         self._rules = DestroyRules(
             options.stateful,
@@ -338,6 +340,7 @@ class _Run:
             return _not_begun(finding, before, now)
         against = _changed(finding, before, now, states) or self._refusal(finding, now)
         against = against or _held_by(self._around.catalog, replace(finding, object=now), states)
+        against = against or self._configured.refusal(now)
         return _not_begun(finding, now, against) if against else replace(target, object=now)
 
     def _refusal(self, finding: Finding, found: CloudObject) -> Refusal | None:
@@ -368,7 +371,8 @@ class _Run:
         found, finding = target.object, target.finding
         say = self._context.console.say
         say(f"{finding.id}: {found.type} {found.import_id}{f' ({found.name})' if found.name else ''}")
-        say(f"  in {found.cloud} {found.account} {found.region}; {finding.verdict.value}, {finding.confidence.value}")
+        place = f"{found.cloud} {found.account} {location_of(found)}"
+        say(f"  in {place}; {finding.verdict.value}, {finding.confidence.value}")
         if found.created_at:
             age = in_words(self._context.clock.now() - found.created_at)
             say(f"  created {found.created_at:%Y-%m-%d %H:%M}Z, {age} ago")
@@ -389,7 +393,7 @@ class _Run:
         if len(hanging) > _SHOWN:
             say(f"  and {len(hanging) - _SHOWN} more objects")
         if not hanging:
-            say("  nothing that can be listed hangs on it")
+            say(f"  {told_of_none(self._around.catalog, target.object)}")
         for gap in gaps[:_SHOWN]:
             say(f"  not looked at: {gap.scope}: {gap.reason}")
 

@@ -13,6 +13,7 @@ from tfguard.flows.approvals import plan_file_claimed
 from tfguard.flows.context import StackContext
 from tfguard.flows.credentials import warn_of_expiry
 from tfguard.flows.dependants import Dependants
+from tfguard.flows.direct_look import asking_for_planned
 from tfguard.flows.kept_steps import planned_steps
 from tfguard.flows.leftovers import leftovers, providers_to_ask, steps_to_look_for
 from tfguard.flows.looking import Looking, baseline_entries, baseline_keys, places_without_lists
@@ -145,7 +146,7 @@ def apply_prepared(
     looked_for = tuple(replace(step, address=hidden.address(step.address)) for step in prepared.looked_for)
     steps = (*planned_steps(prepared.plan, prepared.before, hidden), *looked_for)
     keys = baseline_keys(steps, prepared.plan.providers, context.around)
-    looking = Looking(context.around, keys if options.baseline else {})
+    looking = Looking(context.around, keys if options.baseline else {}, asking_for_planned(steps, context.around))
     warn_of_expiry(context, prepared.plan)
     if prepared.request.destroy or _only_deletes(prepared.plan):
         # Before the question, so that whoever answers it knows.

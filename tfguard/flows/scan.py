@@ -30,10 +30,14 @@ from tfguard.reconcile.explaining import Explainer, Explanation
 from tfguard.reconcile.scopes import Place, looked_at, scope_of
 from tfguard.reconcile.state_index import StateIndex, Unlisted
 from tfguard.reconcile.verdicts import IgnoreRules, Judge, Makers, Ruling, kept_by, last_decisions, soft_deleted
-from tfguard.reconcile.wanted import named_object
+from tfguard.reconcile.wanted import lists_lag, named_object
 
 _TO_BE_SETTLED = (Verdict.ORPHANED, Verdict.DUPLICATED, Verdict.UNMANAGED)
-_NOBODY_ASKED = "check the credentials, and what --region and tfguard.yaml say of whom to ask; then scan again"
+_NOBODY_ASKED = (
+    "check the credentials, and whom `scan:` and `providers:` of tfguard.yaml, --region and --account say to ask; then "
+    "scan again"
+)
+_MOST_NAMED = 3
 _LEFT_OUT = (Verdict.IGNORED, Verdict.FOREIGN, Verdict.SOFT_DELETED)
 
 
@@ -43,7 +47,7 @@ class ScanRequest:
 
     With `everything`, objects that a rule leaves out are findings too. `states` are the patterns of states, spelled so
     that another scan's can be compared with them. `left_out` are lists of the configured scan that this one was told to
-    leave out: what rules are for may be there.
+    leave out: what rules are for may be there. `notes` say what the places that are asked do not tell.
     """
 
     shards: tuple[Shard, ...]
@@ -52,6 +56,7 @@ class ScanRequest:
     everything: bool = False
     states: tuple[str, ...] = ()
     left_out: frozenset[Place] = frozenset()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +106,11 @@ class _Scan:
         self._states = ScannedStates(ports.states, self._index, self._go_on, progress)
         self._records = ScannedRecords(ports.clock, ports.host, self._explainer, self._parallel)
         self._gaps: dict[Gap, None] = {}
-        self._notes: dict[str, None] = {}
+        self._notes: dict[str, None] = dict.fromkeys(request.notes)
         self._complete: set[tuple[str, str | None, str, str]] = set()
         self._listed: set[tuple[str, str | None, str, str]] = set()
         self._cut: set[Place] = set()
+        self._asked_as: dict[tuple[str, str | None], str] = {}
         self._from_cut: dict[tuple[str, str | None, str, str], set[tuple[str, ...]]] = {}
         self._summary: Counter[str] = Counter()
         self._left_out: Counter[str] = Counter()
@@ -170,6 +176,7 @@ class _Scan:
         # Of an organization there are as many listings of a type as it has projects.
         wide = {(shard.provider.key, kind) for shard in shards if shard.wide for kind in shard.types}
         by_account = set[tuple[str, str]]()
+        places: dict[str, None] = {}
 
         def one_more(_: Shard) -> None:
             nonlocal done
@@ -184,6 +191,8 @@ class _Scan:
             else:
                 answered += bool(listing.type)  # without one it tells what is wrong with the whole
             asked += listing.asked
+            if listing.scope.account:
+                places[listing.scope.account] = None
             candidates += self._judged(listing, judge)
         self._go_on()
         left = sum(len(shard.types) for shard in shards if not shard.wide) - answered
@@ -192,12 +201,16 @@ class _Scan:
             self._gaps[Gap("scan", f"{left} lists were not answered")] = None
         reasons = {gap.reason for gap in self._gaps}
         if (answered or by_account) and not asked and len(reasons) == 1:
-            raise InputError(f"nothing could be listed anywhere: {reasons.pop()}", _NOBODY_ASKED)
+            named = ", ".join([*places][:_MOST_NAMED]) + (", ..." if len(places) > _MOST_NAMED else "")
+            where = f" ({named})" if named else ""
+            raise InputError(f"nothing could be listed anywhere{where}: {reasons.pop()}", _NOBODY_ASKED)
         return candidates
 
     def _judged(self, listing: Listing, judge: Judge) -> Iterable[CloudObject]:
         scope = listing.scope
         place = (scope.cloud, scope.account, scope.region, listing.type)
+        for account in {scope.account, *(found.account for found in listing.objects)}:
+            self._asked_as.setdefault((scope.cloud, account), scope.provider_key)
         if listing.gap is not None:
             self._gaps[listing.gap] = None
             self._cut.add(place)
@@ -345,28 +358,40 @@ class _Scan:
 
     def _detail(self, found: CloudObject) -> Detail:
         provider = self._provider(found)
-        return self._ports.inventory.detail(found, provider) if provider else Detail(found)
+        if provider is not None:
+            return self._ports.inventory.detail(found, provider)
+        kind = self._ports.catalog.get(found.type)
+        if kind is None or kind.get is None:
+            return Detail(found)
+        where = f"{Scope(found.cloud, found.account, found.region)} {found.type}"
+        return Detail(found, Gap(where, "whom to ask whether it is there is not known"))
 
     def _provider(self, found: CloudObject) -> ProviderConfig | None:
-        """Through which configuration an object was listed: the one that may work in its account."""
+        """Through which configuration an object was listed: the one that may work in its account, else the one that
+        told of that account, which may call it otherwise (by a number)."""
         cloud = cloud_named(found.cloud)
         if cloud is None:
             return None
         known = [shard.provider for shard in self._request.shards if shard.cloud == found.cloud]
         guarded = (one for one in known if cloud.guarded_account(one.settings) == found.account)
         free = (one for one in known if cloud.guarded_account(one.settings) is None)
-        return next(guarded, None) or next(free, None)
+        asked_as = self._asked_as.get((found.cloud, found.account)) if found.account is not None else None
+        told = (one for one in known if one.key == asked_as)
+        return next(guarded, None) or next(free, None) or next(told, None)
 
     def _is_there(self, one: Unlisted) -> bool:
         """Whether what no list has may be there all the same, by its own service's word: what lists it may be an index
         that lags. One that cannot be asked for is a gap."""
         kind = self._ports.catalog.get(one.type)
-        if kind is None or kind.get is None or not self._ports.inventory.covers(one.type):
+        if kind is None or not lists_lag(kind, self._ports.catalog) or not self._ports.inventory.covers(one.type):
             return False
-        found = named_object(kind, one.arn, Scope(kind.cloud, one.account, one.region))
+        scope = Scope(kind.cloud, one.account, one.region)
+        found = named_object(kind, one.arn, scope)
         provider = self._provider(found) if found else None
         if found is None or provider is None:
-            return False
+            why = "what a state has and no list cannot be asked for: it may have been made just now"
+            self._gaps[Gap(f"{scope} {one.type}", why)] = None
+            return True
         answer = self._ports.inventory.detail(found, provider)
         if answer.gap is not None:
             self._gaps[answer.gap] = None

@@ -56,7 +56,7 @@ def decidable(
                 address=found.address,
                 operation_id=found.operation_id,
                 object=found.object,
-                evidence=(*_of_scan(found.object), *lapsed(entry, now)),
+                evidence=tuple(dict.fromkeys((*found.evidence, *_of_scan(found.object), *lapsed(entry, now)))),
                 disposition=entry if entry and entry.holds(now) else None,
                 addresses=(found.address,) if found.address else (),
                 first_seen=found.first_seen,
@@ -110,7 +110,7 @@ def decided_object_of(entry: Disposition) -> CloudObject | None:
 
 
 def _of_scan(found: CloudObject | None) -> tuple[Evidence, ...]:
-    """What a kept scan's object tells of itself, for the scan's own evidence is not kept."""
+    """What a kept scan's object tells of itself."""
     if found is None:
         return ()
     waits = (said_of(found),) if found.soft_deleted else ()

@@ -18,6 +18,7 @@ from tfguard.model.operation import Operation, Step
 from tfguard.model.plan import Action, ProviderConfig
 from tfguard.model.secrets import WITHHELD_WORD
 from tfguard.reconcile.disposal import Refusal
+from tfguard.reconcile.wanted import lists_lag, told_in_full
 
 ProviderOf = Callable[[CloudObject], ProviderConfig | None]
 """Whom to ask about an object that no operation of this stack tells of."""
@@ -32,6 +33,10 @@ class Waits(Refusal):
 
 _PAUSE = 2.0
 _IMPORT_AGAIN = "`tfguard orphans import` with this finding restores and imports it"
+_NOT_TOLD = Refusal(
+    "it is not listed, which proves nothing: what lists it lags behind, and its own service cannot be asked for it",
+    "look at it at the provider",
+)
 NOBODY_TO_ASK = Refusal(
     "whom to ask about it is not known: no operation of this stack tells, and no account is configured",
     "run it in the stack that made it, or add its account or project to `scan:` in tfguard.yaml",
@@ -114,8 +119,11 @@ def object_now(around: Surroundings, before: CloudObject, provider: ProviderConf
         what = "it is not listed, and which account the list tells of is not known"
         cloud = cloud_named(before.cloud)
         return Refusal(what, cloud.tell_it if cloud else "let the provider tell it")
-    if confirms and before.identity:  # an object without attributes is one that a record tells, with its id alone
-        return _confirmed(around.inventory.detail(before, provider), confirms)
+    if kind is not None and ((confirms and before.identity) or lists_lag(kind, around.catalog)):
+        whole = told_in_full(kind, before) if confirms else None
+        return _confirmed(around.inventory.detail(whole, provider), confirms) if whole else _NOT_TOLD
+    if not listing.exhaustive:
+        return Refusal(f"it is not listed, and no list has every {before.type} there is", "look at it at the provider")
     return None
 
 

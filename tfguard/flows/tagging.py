@@ -13,6 +13,7 @@ from tfguard.flows.context import StackContext
 from tfguard.flows.stray_findings import OwnOperations, decided_object_of
 from tfguard.flows.stray_look import NOBODY_TO_ASK, ProviderOf, provider_of
 from tfguard.model.action import ActionAnswer
+from tfguard.model.cloud import cloud_named
 from tfguard.model.disposition import Disposition, DispositionKind
 from tfguard.model.evidence import Confidence
 from tfguard.model.finding import Finding, Verdict
@@ -24,7 +25,7 @@ from tfguard.ports import CloudActions
 _Call = Callable[[CloudActions, CloudObject, ProviderConfig], ActionAnswer]
 
 
-_KEPT_WITHOUT = "it is kept all the same, by this ledger alone; allow tag:TagResources and the service's own action"
+_KEPT_WITHOUT = "it is kept all the same, by this ledger alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,9 @@ def tag_kept(
         if answer.refused:
             if not answer.unanswered and not _was_tagged(context, entry):
                 context.records.decide([replace(entry, at=context.clock.now(), tagged=False)])
-            done.append(Tagged(entry.finding_id, f"the tag was not put on it: {answer.refused}", _KEPT_WITHOUT))
+            cloud = cloud_named(entry.object.cloud) if entry.object else None
+            advice = "; ".join(filter(None, (_KEPT_WITHOUT, cloud.tag_it if cloud else "")))
+            done.append(Tagged(entry.finding_id, f"the tag was not put on it: {answer.refused}", advice))
         else:
             done.append(Tagged(entry.finding_id))
     return done

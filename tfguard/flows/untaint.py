@@ -27,6 +27,7 @@ from tfguard.model.state import StateInstance
 from tfguard.reconcile.disposal import changed_since
 from tfguard.reconcile.matching import same_object
 from tfguard.reconcile.tainted import tainted_in
+from tfguard.reconcile.wanted import lists_lag
 
 _COMMAND = "untaint"
 _GONE_ADVICE = "the next apply creates it anew; to drop it from the state instead, run `tfguard state rm`"
@@ -173,7 +174,7 @@ def _is_listed(
             f"{finding.address} is deleted already, and waits for its end",
             "restore it with the provider's own tools first, or let the next apply replace it",
         )
-    if listing.complete:
+    if listing.complete and not lists_lag(kind, context.around.catalog):
         raise _gone(finding)
     return False
 

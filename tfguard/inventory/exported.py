@@ -26,7 +26,7 @@ from tfguard.errors import InputError, UsageError
 from tfguard.inventory.expiry import parse_time
 from tfguard.inventory.items import fill, holds, to_object, with_tags
 from tfguard.model.arn import arn_part, place_in
-from tfguard.model.cloud import cloud_of_type
+from tfguard.model.cloud import AWS
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Gap, Listing, Scope
@@ -82,7 +82,7 @@ class ExportedLister:
         catalog: Catalog,
         regions: Sequence[str] = (),
         accounts: Sequence[str] = (),
-        clouds: Collection[str] = ("aws",),
+        clouds: Collection[str] = (AWS.name,),
     ) -> None:
         places = {place for export in exports for place, _ in export.listings}
         _check_places("--region", regions, {region for *_, region in places}, UNKNOWN_REGION)
@@ -104,7 +104,7 @@ class ExportedLister:
         nowhere = (
             _shard((cloud, None, UNKNOWN_REGION), self._service(kind), (kind,))
             for kind in absent
-            if (cloud := _cloud_of(kind)) in self._clouds
+            if (cloud := self._cloud(kind)) in self._clouds
         )
         return (*found, *nowhere)
 
@@ -130,7 +130,7 @@ class ExportedLister:
                 count = sum(export.unknown.values())
                 reasons.append(f"{count} objects of types that the catalogue does not have: {names}")
             for reason in reasons:
-                yield Listing("", Scope("aws", None, UNKNOWN_REGION), gap=Gap(f"export {export.name}", reason))
+                yield Listing("", Scope("", None, UNKNOWN_REGION), gap=Gap(f"export {export.name}", reason))
 
     def weighed(self, result: ScanResult) -> ScanResult:
         """The result of a scan of these exports, no surer than they allow, with a note of what they cannot prove."""
@@ -150,10 +150,9 @@ class ExportedLister:
         entry = self._catalog.get(kind)
         return entry.service if entry else "unknown"
 
-
-def _cloud_of(kind: str) -> str:
-    cloud = cloud_of_type(kind)
-    return cloud.name if cloud is not None else "aws"
+    def _cloud(self, kind: str) -> str:
+        entry = self._catalog.get(kind)
+        return entry.cloud if entry else ""
 
 
 def _narrowed(export: Export, regions: Sequence[str], accounts: Sequence[str]) -> Export:

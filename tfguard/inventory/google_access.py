@@ -11,9 +11,11 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from random import uniform
 from threading import Lock, RLock
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from tfguard.google_credentials import credentials_for
 from tfguard.inventory import google_settings as settings_of
@@ -53,11 +55,15 @@ _CONNECT_ATTEMPTS = 2
 _LONGEST_PAUSE = 32.0
 _ASKED_TO_WAIT = 60.0
 _FAILURE_KEPT_SECONDS = 30.0
+_LONGEST_BUSY = 75.0
+_BUSY_FORGOTTEN = 120.0
 _MOST_PAGES = 100_000
 _BUSY = frozenset({429, 500, 502, 503, 504})
 _BUSY_WORDS = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED", "RESOURCE_EXHAUSTED"})
 _DISABLED = "SERVICE_DISABLED"
 _NO_CREDENTIALS = (DefaultCredentialsError, RefreshError)
+_CLIENTS = ("google.cloud.asset_v1", "google.cloud.resourcemanager_v3")
+_UNUSABLE, _REFUSED = "the credentials cannot be used", "the credentials are refused"
 _AGENT = "tfguard"
 
 
@@ -101,9 +107,13 @@ SEARCH_PACE = Pace(320, 75)
 
 
 def refusal(error: Exception, operation: str) -> str:
-    """Why a call failed, in one line: Google's own word for it and the operation. Its message may quote anything."""
+    """Why a call failed, in one line: Google's own word for it and the operation. Its message may quote anything.
+
+    Of credentials that are no good it is always the same, whatever was asked."""
+    if nobody_can_be_asked(error):
+        return _UNUSABLE if isinstance(error, DefaultCredentialsError) else _REFUSED
     word = _word(error)
-    return f"{word} on {operation}{_disabled_service(error) if word == _DISABLED else ''}"
+    return f"{word} on {operation}{_disabled_service(error) if word == _DISABLED else _host(error)}"
 
 
 def answered(error: Exception) -> bool:
@@ -114,6 +124,11 @@ def answered(error: Exception) -> bool:
 def nobody_can_be_asked(error: Exception) -> bool:
     """Whether no call at all can be made with these credentials: there are none, or none that are any good."""
     return isinstance(error, _NO_CREDENTIALS) or _code(error) == requests.codes.unauthorized
+
+
+def is_of_credentials(reason: str) -> bool:
+    """Whether the reason of a gap is that no call can be made with these credentials."""
+    return _UNUSABLE in reason or _REFUSED in reason
 
 
 def is_denied(error: Exception) -> bool:
@@ -145,15 +160,21 @@ class GoogleAccess:
         project: str = "",
         pace: Pace = SEARCH_PACE,
         pause: Callable[[float], object] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
         self._project = project
         self._pace = pace
         self._pause = pause
+        self._clock = clock
+        # Of each operation the first and the last refusal for its rate, without an answer in between.
+        self._busy: dict[str, tuple[float, float]] = {}
         self._lock = RLock()
         self._clients: dict[str, Client] = {}
         self._credentials: Any = None
         self._failure: tuple[float, Exception] | None = None
+        self.unsupported: frozenset[str] = frozenset()
+        """What the search turned out not to know, though the catalogue does."""
 
     def search(self, request: Mapping[str, object]) -> Iterator[list[dict[str, Any]]]:
         """The pages of SearchAllResources, each the results as JSON has them. Raises an error of `CALL_ERRORS`."""
@@ -177,7 +198,7 @@ class GoogleAccess:
         while token not in seen and len(seen) < _MOST_PAGES:
             seen.add(token)
             asked = {**request, "page_token": token}
-            page = self.ask(lambda asked=asked: _first_page(method, asked), pace)  # type: ignore[misc]
+            page = self.ask(lambda asked=asked: _first_page(method, asked), pace, operation=operation)  # type: ignore[misc]
             yield page
             token = str(page.get("nextPageToken") or "")
             if not token:
@@ -216,22 +237,38 @@ class GoogleAccess:
                 raise UnreadableAnswerError(f"{operation} was not answered by the service")
             return answer
 
-        return self.ask(call, attempts=1 if once else _ATTEMPTS)
+        return self.ask(call, attempts=1 if once else _ATTEMPTS, operation=operation)
 
-    def ask(self, call: Callable[[], T], pace: Pace | None = None, attempts: int = _ATTEMPTS) -> T:
-        """What a call answers, tried again while the service is busy. Raises an error of `CALL_ERRORS`."""
+    def ask(self, call: Callable[[], T], pace: Pace | None = None, attempts: int = _ATTEMPTS, operation: str = "") -> T:
+        """What a call answers, tried again while the service is busy: for a bounded time, which all calls of an
+        operation share until one is answered. Raises an error of `CALL_ERRORS`."""
         tried = 0
         while True:
             tried += 1
             if pace is not None:
                 pace.wait()
             try:
-                return call()
+                answer = call()
             except CALL_ERRORS as error:
                 wait = _before_next(error, tried)
-                if wait is None or tried >= attempts:
+                if wait is None or tried >= attempts or self._is_busy(operation, error, wait):
                     raise
+            else:
+                self._busy.pop(operation, None)
+                return answer
             self._pause(wait)
+
+    def _is_busy(self, operation: str, error: Exception, wait: float) -> bool:
+        """Whether an operation that was just refused for its rate has been so for too long to wait once more."""
+        if not _is_rate(error):
+            return False
+        now = self._clock()
+        with self._lock:
+            first, last = self._busy.get(operation, (now, now))
+            if now - last > _BUSY_FORGOTTEN:
+                first = now
+            self._busy[operation] = (first, now)
+        return now + wait - first > _LONGEST_BUSY
 
     def _client(self, kind: str, make: Callable[[str], Any], names: tuple[str, ...]) -> Client:
         with self._lock:
@@ -265,18 +302,27 @@ class GoogleAccess:
                 try:
                     wanted = settings_of.credentials_wanted(self._settings, os.environ, self._project)
                     self._credentials = credentials_for(wanted)
-                except CALL_ERRORS as error:
-                    self._failure = (time.monotonic(), error)
+                except ImportError:
                     raise
+                except Exception as error:  # noqa: BLE001 (whatever the libraries meet in a key; its words may be of it)
+                    unusable = DefaultCredentialsError(f"the credentials cannot be used: {type(error).__name__}")
+                    self._failure = (time.monotonic(), unusable)
+                    raise unusable from None
             return self._credentials
 
 
 class GoogleAccesses:
     """The accesses made so far. Provider configurations with the same relevant settings share one."""
 
-    def __init__(self, pace: Pace = SEARCH_PACE, pause: Callable[[float], object] = time.sleep) -> None:
+    def __init__(
+        self,
+        pace: Pace = SEARCH_PACE,
+        pause: Callable[[float], object] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._pace = pace
         self._pause = pause
+        self._clock = clock
         self._lock = Lock()
         self._made: dict[tuple[tuple[str, str], ...], GoogleAccess] = {}
 
@@ -286,8 +332,15 @@ class GoogleAccesses:
         key = (*settings_of.sharing_key(settings), ("", payer))
         with self._lock:
             if key not in self._made:
-                self._made[key] = GoogleAccess(dict(key[:-1]), payer, self._pace, self._pause)
+                self._made[key] = GoogleAccess(dict(key[:-1]), payer, self._pace, self._pause, self._clock)
             return self._made[key]
+
+
+def require_clients() -> None:
+    """Raises `ImportError` where a client that a listing needs is not installed, without the time to import it."""
+    missing = [name for name in _CLIENTS if find_spec(name) is None]
+    if missing:
+        raise ImportError(f"{missing[0]} is not installed")
 
 
 def load_clients() -> None:
@@ -330,6 +383,10 @@ def _before_next(error: Exception, tried: int) -> float | None:
     return 1.0 if no_answer and tried < _CONNECT_ATTEMPTS else None
 
 
+def _is_rate(error: Exception) -> bool:
+    return _code(error) == requests.codes.too_many_requests or bool(_BUSY_WORDS.intersection(_words(error)))
+
+
 def _asked_to_wait(error: Exception) -> float:
     response = getattr(error, "response", None)
     told = str(getattr(response, "headers", {}).get("Retry-After", ""))
@@ -365,6 +422,17 @@ def _disabled_service(error: Exception) -> str:
     told = [one["metadata"].get("service") for one in details if isinstance(one.get("metadata"), dict)]
     name = next((one for one in told if isinstance(one, str) and re.fullmatch(r"[a-z0-9.-]{1,100}", one)), "")
     return f": enable {name} in the project that asks" if name else ""
+
+
+def _host(error: Exception) -> str:
+    """Who was asked, where nobody answered."""
+    cause = error.args[0] if isinstance(error, TransportError) and error.args else error
+    request = getattr(cause, "request", None) if isinstance(cause, requests.RequestException) else None
+    try:
+        host = urlsplit(str(getattr(request, "url", None) or "")).hostname
+    except ValueError:
+        host = None
+    return f" at {host}" if host else ""
 
 
 def _listed(found: object) -> list[object]:

@@ -29,6 +29,9 @@ _URL = "https://logging.googleapis.com/v2/entries:list"
 _SECONDS_BETWEEN = 1.1
 _MOST_OBJECTS = 50
 _MOST_PAGES = 4
+_BETWEEN = '"" OR '
+# A filter has at most 20,000 characters; what is beside the names is short.
+_LONGEST_NAMES = 18_000
 _PAGE = 1000
 _KEPT_FOR = timedelta(days=400)
 _APART = timedelta(minutes=15)
@@ -87,8 +90,15 @@ class GoogleAuditLog:
             return {}, f"{where}: Google's libraries are not installed"
         asked = found[:_MOST_OBJECTS]
         names = {one.finding_id: set(self._names(one, lister, provider)) for one in asked}
+        entries: list[Mapping[str, Any]] = []
+        is_cut = False
         try:
-            entries = list(self._entries(lister.access_for(found[0], provider), account, asked, names))
+            for number, batch in enumerate(_batches(asked, names)):
+                if number and not self._pause(_SECONDS_BETWEEN):
+                    break
+                told, is_more = self._entries(lister.access_for(found[0], provider), account, batch, names)
+                entries += told
+                is_cut |= is_more
         except CALL_ERRORS as error:
             return {}, f"{where}: {refusal(error, 'ListLogEntries')}"
         answers = {}
@@ -96,11 +106,12 @@ class GoogleAuditLog:
             own = [entry for entry in entries if _payload(entry).get("resourceName") in names[one.finding_id]]
             if made := _creation(own, one.created_at):
                 answers[one.finding_id] = _read(made)
-        left = len(found) - _MOST_OBJECTS
-        return (
-            answers,
-            f"the audit log was not asked about {left} more objects in {CLOUD} {account}" if left > 0 else None,
-        )
+        notes = []
+        if (left := len(found) - _MOST_OBJECTS) > 0:
+            notes.append(f"the audit log was not asked about {left} more objects in {CLOUD} {account}")
+        if is_cut:
+            notes.append(f"the audit log has more about these objects in {CLOUD} {account} than was read")
+        return answers, "; ".join(notes) or None
 
     def _names(self, found: CloudObject, lister: GoogleLister, provider: ProviderConfig) -> Iterator[str]:
         """The names by which the log may know an object: its path, with the project's id or its number."""
@@ -124,9 +135,12 @@ class GoogleAuditLog:
 
     def _entries(
         self, access: GoogleAccess, account: str, asked: Sequence[CloudObject], names: Mapping[str, set[str]]
-    ) -> Iterator[Mapping[str, Any]]:
+    ) -> tuple[list[Mapping[str, Any]], bool]:
+        """What the log has of these objects, the newest first, and whether it has more."""
         place = account if "/" in account else f"projects/{account}"
-        told = " OR ".join(f'"{_quoted(name)}"' for name in sorted(set().union(*names.values())))
+        told = " OR ".join(
+            f'"{_quoted(name)}"' for name in sorted({name for one in asked for name in names[one.finding_id]})
+        )
         oldest = self._now() - _KEPT_FOR
         since = min(one.created_at - _APART if one.created_at else oldest for one in asked)
         body = {
@@ -136,14 +150,18 @@ class GoogleAuditLog:
             "orderBy": "timestamp desc",
             "pageSize": _PAGE,
         }
+        found: list[Mapping[str, Any]] = []
         token: dict[str, str] = {}
-        for _ in range(_MOST_PAGES):
+        for number in range(_MOST_PAGES):
+            if number and not self._pause(_SECONDS_BETWEEN):
+                break
             url = access.address(_URL, settings_of.LOGGING)
             page = access.json("POST", url, "ListLogEntries", body={**body, **token})
-            yield from (entry for entry in page.get("entries", []) if isinstance(entry, dict))
-            if not page.get("nextPageToken") or not self._pause(_SECONDS_BETWEEN):
-                return
+            found += (entry for entry in page.get("entries", []) if isinstance(entry, dict))
+            if not page.get("nextPageToken"):
+                return found, False
             token = {"pageToken": str(page["nextPageToken"])}
+        return found, True
 
     def _lister(self) -> GoogleLister:
         with self._lock:
@@ -152,6 +170,20 @@ class GoogleAuditLog:
 
                 self._made = GoogleLister(self._catalog)
             return self._made
+
+
+def _batches(asked: Sequence[CloudObject], names: Mapping[str, set[str]]) -> Iterator[list[CloudObject]]:
+    """The objects in groups whose names fit into one filter."""
+    batch: list[CloudObject] = []
+    size = 0
+    for one in asked:
+        own = sum(len(_quoted(name)) + len(_BETWEEN) for name in names[one.finding_id])
+        if batch and size + own > _LONGEST_NAMES:
+            yield batch
+            batch, size = [], 0
+        batch.append(one)
+        size += own
+    yield batch
 
 
 def _quoted(name: str) -> str:

@@ -51,11 +51,17 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Projects and folders, and why there may be more of them; empty: there are no more."""
+    """Projects and folders, and why there may be more of them; empty: there are no more. `above` is worked out."""
 
     projects: tuple[Container, ...] = ()
     folders: tuple[Container, ...] = ()
     doubt: str = ""
+    above: Mapping[str, str] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Note once what each folder lies in: it is asked for each of thousands of projects."""
+        above = {f"{Level.FOLDER}/{folder.number}": folder.parent for folder in self.folders}
+        object.__setattr__(self, "above", above)
 
 
 class Hierarchy:
@@ -84,7 +90,7 @@ class Hierarchy:
     def below(self, reach: Reach, *, fresh: bool = False) -> Known:
         """What is visible of all that lies in a folder or an organization, at any depth."""
         known = self.visible(fresh=fresh)
-        above = {f"{Level.FOLDER}/{folder.number}": folder.parent for folder in known.folders}
+        above = known.above
         return replace(
             known,
             projects=tuple(one for one in known.projects if reach.scope in _chain(one.parent, above)),
@@ -117,7 +123,7 @@ class Hierarchy:
     def organization_of(self, container: Container) -> str:
         """`organizations/N` in which it lies, or else the outermost folder above it that is visible; empty where
         nothing is above it."""
-        above = {f"{Level.FOLDER}/{folder.number}": folder.parent for folder in self.visible().folders}
+        above = self.visible().above
         return next(reversed(list(_chain(container.parent, above))), "")
 
     def project(self, name: str, *, fresh: bool = False) -> Container:

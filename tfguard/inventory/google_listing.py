@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from threading import Lock
@@ -13,7 +14,15 @@ from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import ResourceType
 from tfguard.google_credentials import listed
 from tfguard.inventory import google_settings as settings_of
-from tfguard.inventory.google_access import CALL_ERRORS, GoogleAccess, GoogleAccesses, is_not_found, refusal
+from tfguard.inventory.google_access import (
+    CALL_ERRORS,
+    GoogleAccess,
+    GoogleAccesses,
+    is_not_found,
+    is_of_credentials,
+    refusal,
+    require_clients,
+)
 from tfguard.inventory.google_gathering import Entries, Gathered, gap_of, scope_in
 from tfguard.inventory.google_hierarchy import ENDING, PROJECT_ASSET, Hierarchy
 from tfguard.inventory.google_round import Round
@@ -24,9 +33,13 @@ from tfguard.model.plan import ProviderConfig
 
 
 class GoogleLister:
-    """Makes the calls for `GoogleInventory`, which has checked that the settings say whom to ask and where."""
+    """Makes the calls for `GoogleInventory`, which has checked that the settings say whom to ask and where.
+
+    Raises `ImportError` where a library is missing.
+    """
 
     def __init__(self, catalog: Catalog, accesses: GoogleAccesses | None = None) -> None:
+        require_clients()
         self._catalog = catalog
         self._entries = Entries(catalog)
         self._accesses = accesses or GoogleAccesses()
@@ -42,9 +55,13 @@ class GoogleLister:
             return
         access, hierarchy = self._access(provider, reach)
         patterns = () if place else tuple(listed(provider.settings, settings_of.PROJECTS))
-        yield from Round(self._catalog, self._entries, access, hierarchy, reach, patterns, provider.key).listings(
-            entries
-        )
+        asking = Round(self._catalog, self._entries, access, hierarchy, reach, patterns, provider.key)
+        for listing in asking.listings(entries):
+            if listing.gap is None or listing.objects or not is_of_credentials(listing.gap.reason):
+                yield listing
+            else:  # what else was tried in vain with the same credentials says nothing more
+                told = next(one for one in re.split(r"; | \(", listing.gap.reason) if is_of_credentials(one))
+                yield replace(listing, gap=replace(listing.gap, reason=told.rpartition(": ")[2]), asked=False)
 
     def place(self, provider: ProviderConfig, place: str | None) -> Scope | None:
         """Where `list_many` would look; None where that cannot be told."""
@@ -74,6 +91,15 @@ class GoogleLister:
             if is_not_found(error):
                 return Detail(found, gone=True)
             return Detail(found, gap_of(entry.type, scope, refusal(error, operation)))
+        if entry.get.project:
+            number = found.account or ""
+            if number and not number.isdecimal():
+                number = self.number_of(number, provider)
+            told = str(look_up(entry.get.project, answer) or "")
+            if not number or not told:
+                return Detail(found, gap_of(entry.type, scope, "whose it is now, and in which project, is not told"))
+            if told != number:  # somebody else has the name now
+                return Detail(found, gone=True)
         # What was listed as waiting for its end is just that, and not gone.
         if entry.get.gone and not found.soft_deleted and holds(entry.get.gone, answer):
             return Detail(found, gone=True)

@@ -8,14 +8,14 @@ them are in memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from threading import Event
 
 from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import ListCall, ResourceType
-from tfguard.inventory.at_once import Task, at_once
+from tfguard.inventory.at_once import Task, at_once, in_order
 from tfguard.inventory.google_access import (
     CALL_ERRORS,
     GoogleAccess,
@@ -37,6 +37,8 @@ _PAGE = 500
 _PARALLEL_CALLS = 8
 _PARALLEL_LISTINGS = 6
 _SEARCH_NAME = "SearchAllResources"
+_NO_TOP = "in which organization the folders lie is not told"
+_UNSUPPORTED = "the search does not know this type, as it said before"
 _OUT_OF_ORDER = "the search told the results out of order"
 _WILD = frozenset("*?[")
 
@@ -70,6 +72,11 @@ class Round:
         self._asked: set[str] = set()
         self._children: dict[str, list[ResourceType]] = {}
         self._known: dict[str, Container] = {}
+        self._called: dict[str, str] = {}
+        self._denied = ""
+        self._untold = False
+        self._failed = ""
+        self._listed = Known()
 
     def listings(self, asked: Iterable[ResourceType]) -> Iterator[Listing]:
         """The listings of these types, and of none that only lead to them."""
@@ -111,7 +118,7 @@ class Round:
         if self._patterns:
             yield from self._of_matching(roots)
         elif self._reach.level is Level.PROJECT:
-            project = self._hierarchy.project(self._reach.name)
+            project = _meant(self._hierarchy.project(self._reach.name))
             yield from self._with_children(partial(self._in_project, project, roots, alone=self._reach.alone))
         elif self._reach.alone:
             yield from self._with_children(partial(self._right_in, roots))
@@ -121,20 +128,63 @@ class Round:
     def _of_matching(self, roots: list[ResourceType]) -> Iterator[Listing]:
         """The projects that the patterns mean; one that is named in full is asked whether or not it is told of."""
         wide = self._reach.level is not Level.PROJECT
-        known = self._note(self._hierarchy.below(self._reach) if wide else self._hierarchy.visible())
-        chosen = {one.id: one for one in known.projects if any(fnmatchcase(one.id, name) for name in self._patterns)}
+        known = self._note(self._below_it() if wide else self._hierarchy.visible())
+        chosen = {one.id: one for one in known.projects if self._is_meant(one.id)}
         named = [name for name in self._patterns if not _WILD.intersection(name)]
         for name in named:
-            chosen.setdefault(name, self._hierarchy.project(name))
+            chosen[name] = _meant(chosen.get(name) or self._hierarchy.project(name))
         yield from self._at_once(partial(self._in_project, one, roots, alone=True) for one in chosen.values())
         reason = known.doubt if len(named) < len(self._patterns) else ""
+        untold = [one for one in known.projects if one.doubt and self._may_be_meant(one, chosen)]
+        if untold:
+            why = untold[0].untold
+            reason = reason or f"the ids of {len(untold)} projects are not told, which may be meant: {why}"
         if not chosen:
-            reason = reason or f"no project is visible whose id is like {' or '.join(self._patterns)}"
+            like = f"no project is visible whose id is like {' or '.join(self._patterns)}"
+            reason = f"{like}: {reason}" if reason else like
         if reason:
-            yield from self._with_children(partial(self._nothing, roots, scope_in(None, self._key), reason))
+            scope = scope_in(None, self._key)
+            yield from self._with_children(partial(self._nothing, roots, scope, reason, asked=bool(chosen)))
+
+    def _is_meant(self, project: str) -> bool:
+        return any(fnmatchcase(project, name) for name in self._patterns)
+
+    def _may_be_meant(self, project: Container, chosen: Mapping[str, Container]) -> bool:
+        """Whether a project of which Resource Manager tells the number alone may be one that the patterns mean."""
+        called = self._called.get(project.number, "")
+        return not called or called.isdecimal() or (self._is_meant(called) and called not in chosen)
+
+    def _below_it(self, *, fresh: bool = False) -> Known:
+        """What lies in the folder or organization. A project that hides, or lies in a folder that does, is told by the
+        search alone; where that may not be asked, folder by folder."""
+        known = self._hierarchy.below(self._reach, fresh=fresh)
+        projects = {one.number: one for one in known.projects}
+        self._untold = not projects
+        doubts = {known.doubt: None} if known.doubt else {}
+        request = {"scope": self._reach.scope, "asset_types": [PROJECT_ASSET], "page_size": _PAGE}
+        try:
+            for page in self._access.search(request):
+                for result in page:
+                    number = str(result.get("project", "")).rpartition("/")[2]
+                    self._called[number] = str(result.get("name", "")).rpartition("/")[2]
+                    if number and number not in projects:
+                        projects[number] = self._hierarchy.project(number)
+        except CALL_ERRORS as error:
+            self._failed = refusal(error, _SEARCH_NAME)
+            if is_denied(error):
+                self._denied = refusal(error, _SEARCH_NAME)
+                self._listed = self._hierarchy.all_below(self._reach)
+                projects |= {one.number: one for one in self._listed.projects}
+                doubts |= {self._listed.doubt: None} if self._listed.doubt else {}
+            else:
+                doubts[refusal(error, _SEARCH_NAME)] = None
+        return replace(known, projects=tuple(projects.values()), doubt="; ".join(doubts))
 
     def _in_project(self, project: Container, roots: list[ResourceType], *, alone: bool) -> Iterator[Listing]:
         scope = scope_in(project.id, self._key)
+        if alone and (why := self._in_vain(project)):
+            yield from self._nothing(roots, scope, why, asked=False)
+            return
         searched = [entry for entry in roots if _is_searched(entry)]
         yield from self._searched_in(project, searched)
         for entry in roots:
@@ -144,6 +194,18 @@ class Round:
                 yield self._folders(entry, scope, alone=alone)
             elif entry not in searched:
                 yield self._around(entry, project, scope, alone=alone)
+
+    def _in_vain(self, project: Container) -> str:
+        """Why nothing at all can be asked of a project, which may not even be there; empty where anybody tells it."""
+        if not project.untold:
+            return ""
+        try:
+            request = {"scope": parent_of(project), "asset_types": [PROJECT_ASSET], "page_size": 1}
+            next(self._access.search(request), None)
+        except CALL_ERRORS as error:
+            said = refusal(error, _SEARCH_NAME)
+            return said if nobody_can_be_asked(error) else f"{said}, and {project.untold}"
+        return ""
 
     def _around(self, entry: ResourceType, project: Container, scope: Scope, *, alone: bool) -> Listing:
         """What a service's own list tells of a project; from a run, which may make such a thing in another one or above
@@ -186,13 +248,25 @@ class Round:
     # One project, all types
 
     def _searched_in(self, project: Container, entries: Sequence[ResourceType]) -> Iterator[Listing]:
+        """One search; of types that the search does not know, which spoil it for all others, as few as it takes."""
+        scope = scope_in(project.id, self._key)
+        strange = [entry for entry in entries if entry.asset and entry.asset.type in self._access.unsupported]
+        yield from self._nothing(strange, scope, _UNSUPPORTED)
+        known: dict[str, bool] = {}
+        yield from self._searched_for(project, [entry for entry in entries if entry not in strange], known)
+        if any(known.values()):  # where it answers nothing at all, it is not the types
+            self._access.unsupported |= {kind for kind, is_known in known.items() if not is_known}
+
+    def _searched_for(
+        self, project: Container, entries: Sequence[ResourceType], known: dict[str, bool]
+    ) -> Iterator[Listing]:
+        """The same, noting which types the search turned out to know."""
         if not entries:
             return
         scope, doubts = scope_in(project.id, self._key), [project.doubt] if project.doubt else []
         waiting = {kind: self._new(kind, entries, scope) for kind in _asset_types(entries)}
-        request = {
-            "scope": parent_of(project), "asset_types": list(waiting), "order_by": "assetType", "page_size": _PAGE,
-        }  # fmt: skip
+        asked = list(waiting)
+        request = {"scope": parent_of(project), "asset_types": asked, "order_by": "assetType", "page_size": _PAGE}
         told: set[str] = set()
         current = ""
         try:
@@ -210,15 +284,19 @@ class Round:
                     for gathered in waiting.get(kind, ()):
                         gathered.add(result, project)
         except CALL_ERRORS as error:
-            if is_unsupported(error) and len(waiting) > 1:  # one type that the search does not know spoils all of them
-                for kind in waiting:
-                    yield from self._searched_in(project, [entry for entry in entries if _is(entry, kind)])
+            kinds = list(waiting)
+            if is_unsupported(error) and len(kinds) > 1:
+                for part in (kinds[: len(kinds) // 2], kinds[len(kinds) // 2 :]):
+                    some = [entry for entry in entries if entry.asset and entry.asset.type in part]
+                    yield from self._searched_for(project, some, known)
                 return
+            known.update(dict.fromkeys(kinds, False) if is_unsupported(error) else {})
             ending = project.is_ending and is_denied(error)  # its contents are nobody's loss, and cannot be asked for
             failures = [] if ending else [*doubts, refusal(error, _SEARCH_NAME)]
             for left in waiting.values():
                 yield from _told(left, failures, exhaustive=not ending, asked=not nobody_can_be_asked(error))
             return
+        known.update(dict.fromkeys(asked, True))
         for kind, left in waiting.items():
             yield from _told(left, [*doubts, *([_OUT_OF_ORDER] if kind in told else [])])
 
@@ -228,25 +306,19 @@ class Round:
         searched = [entry for entry in roots if entry.asset is not None]
         kinds = _asset_types(searched)
         fresh = PROJECT_ASSET in kinds or FOLDER_ASSET in kinds
-        known = self._note(self._hierarchy.below(self._reach, fresh=fresh))
-        denied = self._is_denied(kinds)
+        known = self._note(self._below_it(fresh=fresh))
+        denied = self._denied
+        if self._failed and not (known.projects or known.folders or self._listed.folders):
+            reason = f"nothing is told of {self._reach.scope}: {known.doubt or self._failed}"
+            top = scope_in(self._reach.scope, self._key)
+            yield from self._with_children(partial(self._nothing, roots, top, reason, asked=False))
+            return
         listed = [entry for entry in roots if entry not in searched]
         tasks: list[Task] = [partial(self._kind_below, kind, searched, known) for kind in kinds if not denied]
         tasks += [partial(self._listed_below, entry, known) for entry in listed]
         yield from self._at_once(tasks)
         if denied:
             yield from self._one_by_one(searched, denied)
-
-    def _is_denied(self, kinds: Sequence[str]) -> str:
-        """Why the whole may not be searched; empty where it may, or where that is not the answer."""
-        if not kinds:
-            return ""
-        request = {"scope": self._reach.scope, "asset_types": [kinds[0]], "page_size": 1}
-        try:
-            next(self._access.search(request), None)
-        except CALL_ERRORS as error:
-            return refusal(error, _SEARCH_NAME) if is_denied(error) else ""
-        return ""
 
     def _kind_below(self, kind: str, searched: Sequence[ResourceType], known: Known) -> Iterator[Listing]:
         if kind == FOLDER_ASSET:
@@ -255,7 +327,8 @@ class Round:
 
     def _listed_below(self, entry: ResourceType, known: Known) -> Iterator[Listing]:
         for project in known.projects:
-            yield self._listed_in(entry, scope_in(project.id, self._key), [(parent_of(project), project)])
+            doubts = [project.doubt] if project.doubt else []
+            yield self._listed_in(entry, scope_in(project.id, self._key), [(parent_of(project), project)], doubts)
         yield self._listed_above(entry, self._top_account(), known)
 
     def _searched_below(self, kind: str, searched: Sequence[ResourceType], known: Known) -> Iterator[Listing]:
@@ -301,8 +374,13 @@ class Round:
             for page in self._access.search(request):
                 for result in page:
                     found.setdefault(str(result.get("name")), result)
+                    top = str(result.get("organization") or top)
         except CALL_ERRORS as error:
             failures.append(refusal(error, _SEARCH_NAME))
+        if not _is_organization(top):  # without it they would be other findings than for whoever may know it
+            entries = [entry for entry in searched if _is(entry, FOLDER_ASSET)]
+            yield from self._nothing(entries, scope_in(top, self._key), _NO_TOP)
+            return
         gathered = self._new(FOLDER_ASSET, searched, scope_in(top, self._key))
         for item in found.values():
             for one in gathered:
@@ -325,21 +403,22 @@ class Round:
                 continue
             gathered = self._new(kind, entries, scope_in(project.id, self._key))
             for one in gathered:
-                if kind == PROJECT_ASSET:
+                if kind == PROJECT_ASSET and project.item:
                     one.add(project.item, project)
             yield from _told(gathered, failures, asked=asked)
         top = self._top_account()
-        if top not in done and (failures or not (done or known.projects)):
+        unknown = [known.doubt] if known.doubt and (self._untold or not known.projects) else []
+        if top not in done and (failures or unknown or not (done or known.projects)):
             yield from _told(
                 self._new(kind, entries, scope_in(top, self._key)),
-                failures,
+                [*failures, *unknown],
                 exhaustive=self._has_all_of(top),
                 asked=asked,
             )
 
     def _one_by_one(self, entries: Sequence[ResourceType], reason: str) -> Iterator[Listing]:
         """What may not be searched as a whole, project by project, as far as these are told."""
-        known = self._note(self._hierarchy.all_below(self._reach))
+        known = self._note(self._listed)
         inside = [entry for entry in entries if not _is(entry, FOLDER_ASSET)]
         yield from self._at_once(partial(self._in_project, one, inside, alone=True) for one in known.projects)
         yield from self._with_children(partial(self._above, entries, known, reason))
@@ -348,7 +427,9 @@ class Round:
         """What is told of folders, and of projects that may be there beside those that are told."""
         scope = scope_in(self._top_account(), self._key)
         for entry in entries:
-            if _is(entry, FOLDER_ASSET):
+            if _is(entry, FOLDER_ASSET) and not _is_organization(scope.account or ""):
+                yield from self._nothing([entry], scope, _NO_TOP)
+            elif _is(entry, FOLDER_ASSET):
                 gathered = Gathered(entry, self._entries, scope)
                 for folder in known.folders:
                     gathered.add(folder.item)
@@ -377,7 +458,10 @@ class Round:
     def _listed_above(self, entry: ResourceType, account: str, known: Known) -> Listing:
         folders = [(f"{Level.FOLDER}/{folder.number}", None) for folder in known.folders]
         places = [(self._reach.scope, None), *folders]
-        return self._listed_in(entry, scope_in(account, self._key), places, exhaustive=self._has_all_of(account))
+        doubts = [known.doubt] if known.doubt else []
+        return self._listed_in(
+            entry, scope_in(account, self._key), places, doubts, exhaustive=self._has_all_of(account)
+        )
 
     def _listed_in(
         self,
@@ -405,12 +489,12 @@ class Round:
             for place, project in places
         ]
         arguments = [{"parent": f"{_AT.get(entry.list.operation, '')}{place}"} for place in asked_at]
-        with ThreadPoolExecutor(_PARALLEL_CALLS) as pool:
-            for (place, project), (found, failure) in zip(places, pool.map(asker, arguments), strict=True):
-                refused += [failure] if failure else []
-                account = project.id if project is not None else place
-                for item in found:
-                    gathered.add_listed(item, project, account=None if account == scope.account else account)
+        answers = in_order(asker, arguments, _PARALLEL_CALLS)
+        for (place, project), (found, failure) in zip(places, answers, strict=True):
+            refused += [failure] if failure else []
+            account = project.id if project is not None else place
+            for item in found:
+                gathered.add_listed(item, project, account=None if account == scope.account else account)
         failures = (
             [f"{refused[0]} ({len(refused)} of {len(places)} projects, folders and organizations)"] if refused else []
         )
@@ -422,19 +506,18 @@ class Round:
         operation = LISTS.get(call.operation) if call else None
         if call is None or call.per is None or operation is None:
             return Listing(entry.type, scope, gap=gap_of(entry.type, scope, "no call lists this type"))
+        if parents.gap is not None and not parents.asked:
+            return Listing(entry.type, scope, gap=gap_of(entry.type, scope, parents.gap.reason), asked=False)
         gathered, asker = Gathered(entry, self._entries, scope), _Asker(self._access, call, operation)
         asked = [found for found in parents.objects if not (call.per.only_own and found.ignored_because)]
         refused: list[str] = []
         filled = [_arguments({**call.arguments, **call.per.arguments}, placeholders(found, "")) for found in asked]
-        with ThreadPoolExecutor(_PARALLEL_CALLS) as pool:
-            for parent, (found, failure) in zip(asked, pool.map(asker, filled), strict=True):
-                refused += [failure] if failure else []
-                own = parent.account if found and parent.account and _is_project(parent.account) else ""
-                project = self._project(own) if own else None
-                for item in found:
-                    gathered.add_listed(
-                        item, project, parent, None if parent.account == scope.account else parent.account
-                    )
+        for parent, (found, failure) in zip(asked, in_order(asker, filled, _PARALLEL_CALLS), strict=True):
+            refused += [failure] if failure else []
+            own = parent.account if found and parent.account and _is_project(parent.account) else ""
+            project = self._project(own) if own else None
+            for item in found:
+                gathered.add_listed(item, project, parent, None if parent.account == scope.account else parent.account)
         failures = [f"{refused[0]} ({len(refused)} of {len(asked)} {call.per.type})"] if refused else []
         failures += [f"{parents.type}: {parents.gap.reason}"] if parents.gap else []
         some = not parents.exhaustive or call.operation in _SOME
@@ -455,9 +538,11 @@ class Round:
     def _new(self, kind: str, entries: Sequence[ResourceType], scope: Scope) -> list[Gathered]:
         return [Gathered(entry, self._entries, scope) for entry in entries if _is(entry, kind)]
 
-    def _nothing(self, entries: Iterable[ResourceType], scope: Scope, reason: str) -> Iterator[Listing]:
+    def _nothing(
+        self, entries: Iterable[ResourceType], scope: Scope, reason: str, *, asked: bool = True
+    ) -> Iterator[Listing]:
         for entry in entries:
-            yield Listing(entry.type, scope, gap=gap_of(entry.type, scope, reason))
+            yield Listing(entry.type, scope, gap=gap_of(entry.type, scope, reason), asked=asked)
 
     def _top_account(self) -> str:
         """The account of what lies in no project."""
@@ -503,6 +588,11 @@ def parent_of(project: Container) -> str:
     return f"{Level.PROJECT}/{project.id}"
 
 
+def _meant(project: Container) -> Container:
+    """A project that somebody names is somebody's, whatever its id is like."""
+    return project if project.is_ending else replace(project, because=None)
+
+
 def _arguments(templates: Mapping[str, object], values: Mapping[str, str]) -> Mapping[str, str] | str:
     """The arguments of a list; the name of a value that is missing for them."""
     try:
@@ -533,6 +623,10 @@ def _is(entry: ResourceType, asset_type: str) -> bool:
 
 def _is_searched(entry: ResourceType) -> bool:
     return entry.asset is not None and entry.asset.type not in (PROJECT_ASSET, FOLDER_ASSET)
+
+
+def _is_organization(account: str) -> bool:
+    return account.startswith(Level.ORGANIZATION)
 
 
 def _is_project(account: str) -> bool:

@@ -25,8 +25,6 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = {
     "access_token": ("GOOGLE_OAUTH_ACCESS_TOKEN",),
     "impersonate_service_account": ("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",),
     "project": ("GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"),
-    "region": ("GOOGLE_REGION", "GCLOUD_REGION", "CLOUDSDK_COMPUTE_REGION"),
-    "zone": ("GOOGLE_ZONE", "GCLOUD_ZONE", "CLOUDSDK_COMPUTE_ZONE"),
     "billing_project": ("GOOGLE_BILLING_PROJECT",),
     "user_project_override": ("USER_PROJECT_OVERRIDE",),
     "universe_domain": ("GOOGLE_CLOUD_UNIVERSE_DOMAIN",),

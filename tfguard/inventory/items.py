@@ -204,8 +204,14 @@ def with_tags(entry: ResourceType, found: CloudObject, answered: object) -> Clou
         found,
         tags=tags,
         ignored_because=found.ignored_because or because,
-        made_by=tuple(dict.fromkeys([*found.made_by, *makers])),
+        made_by=tuple(dict.fromkeys([*_not_named_better(found.made_by, makers), *makers])),
     )
+
+
+def _not_named_better(others: Iterable[MadeBy], makers: Sequence[MadeBy]) -> Iterator[MadeBy]:
+    """The makers that are not told by name alone where a tag names the one of that type: then it is no other."""
+    named = {maker.type for maker in makers if not maker.value.startswith(ANY_VALUE)}
+    return (one for one in others if one.type not in named or not one.value.startswith(ANY_VALUE))
 
 
 def _maker_in(tags: Mapping[str, str], rule: TagRule) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfguard.model.inventory import CloudObject
 
@@ -23,9 +23,11 @@ class Cloud:
     `kept` are provider settings that a record may hold: they say where to look, and are no secret; so do those that
     begin or end as `kept_alike` says. `kept_with_at` may have an `@` in it. `harmless` are the starts of settings that
     decide neither who asks nor where. `identities` are settings of tfguard.yaml that say who asks: then the
-    credentials `keys` of the configuration do not. `name_it` and `tell_it` are advice: how a scan gets an account
-    configured, and how the cloud tells which account it is. `provisioned_label` is the tag by which the provider marks
-    what it makes, without telling for which state.
+    credentials `keys` of the configuration do not. `spare` are settings without whose values an object is deleted all
+    the same, since they decide neither whom the provider asks nor where. `name_it` and `tell_it` are advice: how a scan
+    gets an account configured, and how the cloud tells which account it is; `tag_it` is how a retention gets its tags
+    on an object, where tfguard sets any. `provisioned_label` is the tag by which the provider marks what it makes,
+    without telling for which state. `accounts_type` is the type whose objects are accounts.
     """
 
     name: str
@@ -43,10 +45,13 @@ class Cloud:
     harmless: tuple[str, ...]
     identities: frozenset[str]
     keys: frozenset[str]
+    spare: frozenset[str]
     account_word: str
     name_it: str
     tell_it: str
+    tag_it: str = ""
     provisioned_label: str = ""
+    accounts_type: str = ""
 
     def account_of(self, settings: Mapping[str, str]) -> str | None:
         """The one account to which a configuration with these settings leads; None where they do not say."""
@@ -107,9 +112,11 @@ AWS = Cloud(
     harmless=("default_tags", "ignore_tags", "skip_", "forbidden_", "allowed_", "max_retries"),
     identities=frozenset({"profile", "assume_role.role_arn"}),
     keys=frozenset({"access_key", "secret_key", "token"}),
+    spare=frozenset({"max_retries", "retry_mode", "s3_us_east_1_regional_endpoint", "sts_region", "user_agent"}),
     account_word="account",
     name_it="add the account to `scan: {aws: {accounts: ...}}` in tfguard.yaml, if it is yours",
     tell_it="let the provider tell it: allow sts:GetCallerIdentity, without skip_requesting_account_id",
+    tag_it="allow tag:TagResources and the service's own action",
 )
 
 GOOGLE = Cloud(
@@ -148,14 +155,31 @@ GOOGLE = Cloud(
     ),
     identities=frozenset({"credentials", "impersonate_service_account"}),
     keys=frozenset({"credentials", "access_token"}),
+    spare=frozenset(
+        [
+            "add_terraform_attribution_label",
+            "batching",
+            "poll_interval",
+            "request_reason",
+            "request_timeout",
+            "scopes",
+            "terraform_attribution_label_addition_strategy",
+        ]
+    ),
     account_word="project",
     name_it="add the project to `scan: {google: {projects: ...}}` in tfguard.yaml, if it is yours",
     tell_it="let Resource Manager tell it: allow resourcemanager.projects.get on it",
     provisioned_label="goog-terraform-provisioned",
+    accounts_type="google_project",
 )
+
+OTHERS = replace(AWS, name="", title="another cloud", kept=AWS.kept | {"project", "location"})
+"""What counts for the providers of clouds that are not known: as little as can be kept of their settings."""
 
 CLOUDS = (AWS, GOOGLE)
 """Every cloud that is known. Whatever belongs to none of them is listed nowhere."""
+
+_LOCATIONS = ("zone", "location", "region")
 
 _BY_NAME = {cloud.name: cloud for cloud in CLOUDS}
 _BY_SOURCE = {source: cloud for cloud in CLOUDS for source in cloud.sources}
@@ -189,6 +213,15 @@ def own_place_of(found: CloudObject) -> str | None:
     if cloud is not None and cloud.place_is_account:
         return found.account
     return None if found.region == "global" else found.region
+
+
+def location_of(found: CloudObject) -> str:
+    """Where an object is, for a person: its region; of a cloud whose lists have no regions the zone, location or region
+    that the object itself tells."""
+    cloud = cloud_named(found.cloud)
+    if cloud is None or not cloud.place_is_account:
+        return found.region
+    return next((told for name in _LOCATIONS if (told := found.identity.get(name))), found.region)
 
 
 def provisioned_label_of(found: CloudObject) -> str | None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from enum import StrEnum
 
+from tfguard.model.cloud import AWS, GOOGLE
+
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(?:\d{1,9}[smhd])+", re.ASCII)
 _PART = re.compile(r"(\d+)([smhd])", re.ASCII)
@@ -78,6 +80,16 @@ class AwsScan:
     def __post_init__(self) -> None:
         _refuse_no_types(self.types)
 
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Patterns of the accounts that are named."""
+        return tuple(account.id for account in self.accounts)
+
+    @property
+    def above(self) -> tuple[tuple[str, str], ...]:
+        """What is named that has accounts below it."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class GoogleScan:
@@ -95,8 +107,23 @@ class GoogleScan:
             for number in numbers:
                 if number is not None and not re.fullmatch(r"\d{1,20}", number, re.ASCII):
                     raise ValueError(f"{kind}: {number!r} is no number of one, such as 123456789012")
+        for name in self.projects:
+            if name.isdecimal() or not re.fullmatch(r"[a-z0-9.:*?!\[\]-]+", name):
+                raise ValueError(f"projects: {name!r} is no id of a project, nor a pattern of one, such as app-*")
         if self.organization is not None and self.folders:
             raise ValueError("has organization and folders: the organization has the folders already")
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Patterns of the projects that are named."""
+        return self.projects
+
+    @property
+    def above(self) -> tuple[tuple[str, str], ...]:
+        """What is named that has projects below it: the provider setting of it, and its number."""
+        if self.organization is not None:
+            return (("organization", self.organization),)
+        return tuple(("folder", number) for number in self.folders)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +169,17 @@ class ScanConfig:
 
     def accounts(self, cloud: str) -> tuple[str, ...]:
         """Patterns of the accounts of a cloud that are configured; none where nothing says which they are."""
-        if cloud == "aws" and self.aws is not None:
-            return tuple(account.id for account in self.aws.accounts)
-        if cloud == "google" and self.google is not None:
-            return self.google.projects
-        return ()
+        scanned = self.of(cloud)
+        return scanned.patterns if scanned is not None else ()
+
+    def above(self, cloud: str) -> tuple[tuple[str, str], ...]:
+        """What is configured of a cloud that has accounts below it: the provider setting of it, and its number."""
+        scanned = self.of(cloud)
+        return scanned.above if scanned is not None else ()
+
+    def of(self, cloud: str) -> AwsScan | GoogleScan | None:
+        """What is configured of a cloud; None where its section is not there."""
+        return {AWS.name: self.aws, GOOGLE.name: self.google}.get(cloud)
 
 
 BESIDE_STATE = "beside-state"

@@ -14,6 +14,9 @@ UNKNOWN_REGION = "unknown-region"
 ANY_VALUE = "*"
 """Of a maker that is not named: any of its type in the same place may be it."""
 
+NAMED_IN = "*in:"
+"""Of a maker whose name is a part of what follows, maybe cut: any of its type in the same place that is called so."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -37,7 +40,7 @@ class Scope:
 @dataclass(frozen=True, slots=True)
 class MadeBy:
     """The object that may have made another by itself: the one of `type` whose identity has `value` as `key`, or any
-    one where that is `ANY_VALUE`.
+    one where that is `ANY_VALUE`, or one that is called so where it begins with `NAMED_IN`.
 
     Not `certain`: a person can have made it just as well (a rule of a security group), so that whatever else explains
     the object says more. `when_ignored`: it counts only where the maker is itself ignored (what AWS made with a default

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from tfguard.model.cloud import cloud_of_type
 from tfguard.model.engine import EngineInfo
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.failure import Failure
@@ -166,8 +167,9 @@ class Step:
     @property
     def own_place(self) -> str | None:
         """The region or the account (a project) that the resource names itself, whatever its provider configuration
-        says. What asks for a list names it."""
-        return self.own_account or self.region
+        says. What asks for a list names it. Earlier versions kept a region of Google Cloud, which is no place there."""
+        cloud = cloud_of_type(self.type)
+        return self.own_account or (None if cloud is not None and cloud.place_is_account else self.region)
 
     @property
     def open(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from tfguard.model.evidence import Confidence
+from tfguard.model.evidence import Confidence, Evidence
 from tfguard.model.finding import Verdict
 from tfguard.model.inventory import CloudObject, Coverage
 from tfguard.model.scan import ScanScope
@@ -27,6 +27,7 @@ class KeptFinding:
     object: CloudObject | None = None
     first_seen: datetime | None = None
     last_seen: datetime | None = None
+    evidence: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

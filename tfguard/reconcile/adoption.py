@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tfguard.catalog.catalog import Catalog
@@ -78,6 +78,16 @@ def elsewhere(plan: Plan, objects: Mapping[str, CloudObject], catalog: Catalog) 
 def updates(plan: Plan) -> Mapping[str, tuple[str, ...]]:
     """The addresses that the plan changes in place after importing them, with the arguments that differ."""
     return {change.address: change.differs for change in plan.changing if change.action is Action.UPDATE}
+
+
+def update_in_words(differs: Sequence[str] | None) -> str:
+    """What follows "will import ..." where the plan updates what it imports; `differs` as `updates` tells, None for no
+    update. One without a difference only has the provider note what an import leaves empty: whose labels they are."""
+    if differs is None:
+        return ""
+    if not differs:
+        return ", and note in the state what it has already; the engine counts that as a change"
+    return f", and update it in place to what the configuration says: {', '.join(differs)}"
 
 
 def own_import_id(kind: ResourceType, desired: Mapping[str, str]) -> str | None:

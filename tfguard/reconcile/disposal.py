@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import JOINT, ResourceType
 from tfguard.model.cloud import cloud_named
+from tfguard.model.disposition import DispositionKind
 from tfguard.model.durations import in_words
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject
@@ -65,9 +66,10 @@ def refusal(
     decided = finding.disposition
     name = f"{found.type} {found.import_id}"
     if decided is not None:
+        is_kept = decided.kind is DispositionKind.RETAIN
         return Refusal(
             f"{name} was settled: {decided.kind.value} by {decided.actor} ({decided.reason})",
-            "end a retention first: `tfguard orphans release`; see `tfguard orphans list --all`",
+            f"end the retention first: {_release(finding)}" if is_kept else "see `tfguard orphans list --all`",
         )
     if finding.verdict not in _DELETABLE:
         return Refusal(
@@ -96,7 +98,7 @@ def refusal(
     if not released and is_kept_by(found.tags, now):
         return Refusal(
             f"{name} is kept: {told_by(found.tags)}",
-            f"ask whoever keeps it to take the tag {UNTIL} away, with `tfguard orphans release` where it was kept",
+            f"ask whoever keeps it to take the tag {UNTIL} away, with {_release(finding)} where it was kept",
         )
     if found.stateful and not rules.stateful:
         return Refusal(f"{name} holds data", "look at what it holds, then add --stateful")
@@ -108,6 +110,10 @@ def refusal(
             "wait: a run that is not over yet may have made it",
         )
     return None
+
+
+def _release(finding: Finding) -> str:
+    return f"`tfguard orphans release {finding.id} --reason TEXT`"
 
 
 def changed_since(finding: Finding, now: CloudObject) -> Sequence[str]:

@@ -28,7 +28,7 @@ _KNOWN = (
     ),
     (
         FailureKind.WAITING,
-        re.compile(r"timeout while waiting|waiting for|waiting to \w+|couldn't find resource|unexpected state"),
+        re.compile(r"timeout while waiting|waiting for|couldn't find resource|unexpected state"),
         "an error while waiting",
     ),
     (

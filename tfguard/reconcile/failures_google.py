@@ -9,7 +9,14 @@ from tfguard.model.failure import CREATES, Failure, FailureKind
 
 # `googleapi: Error 403: WORDS, reason`; what is no answer of the service is `googleapi: got HTTP response code 502`.
 _ANSWERED = re.compile(r"googleapi: (?P<form>Error|got HTTP response code) (?P<status>\d{3})\b")
-_GRPC = re.compile(r"rpc error: code = (?P<code>[A-Z][A-Za-z]{1,30}) desc = ")
+# Every provider speaks gRPC with its engine: only right behind a create's own words is it a service's answer, and a
+# transport that ended is none.
+_GRPC = re.compile(
+    r"[\s\"']*error creating [\w ]{1,60}[.:] rpc error: code = (?P<code>[A-Z][A-Za-z]{1,30}) desc = "
+    r"(?!transport is|error reading from|grpc: |connection )",
+    re.IGNORECASE,
+)
+_WAITED = re.compile(r"[\s\"']*Error waiting to create\b")
 # Only what begins so is about the call that makes the object. A read, a wait or a poll comes after an accepted one.
 _OF_THE_CREATE = re.compile(r"[\s\"']*error creating\b", re.IGNORECASE)
 _AFTER_IT = re.compile(r"\b(?:waiting (?:for|to)|while waiting|reading|retrieving|polling|operation)\b", re.IGNORECASE)
@@ -72,12 +79,12 @@ def failure_in(words: str) -> Failure | None:
         if _AFTER_IT.search(before):
             return None
         return _answered(int(match["status"]), match["form"] == "Error", before, after)
-    if match := _GRPC.search(words):
+    if match := _GRPC.match(words):
         kind = FailureKind.ALREADY_EXISTS if match["code"] == "AlreadyExists" else FailureKind.NO_REPLY
         return Failure(kind, f"Google Cloud: {'an object of that name exists' if _is_there(kind) else 'refused'}")
     if _ABOUT_GOOGLE.search(words) and _LOST.search(words) and not _AFTER_IT.search(words):
         return Failure(FailureKind.NO_REPLY, "Google Cloud: no usable reply")
-    return None
+    return Failure(FailureKind.WAITING, "an error while waiting") if _WAITED.match(words) else None
 
 
 def _is_there(kind: FailureKind) -> bool:

@@ -118,6 +118,13 @@ def _elsewhere(entry: BaselineEntry, scope: Scope) -> bool:
     return known and entry.region != scope.region
 
 
+def why_not_all(listing: Listing) -> str | None:
+    """Why an object that is not in a listing may exist all the same; None where it does not."""
+    if listing.gap is not None:
+        return f"{listing.gap.scope}: {listing.gap.reason}"
+    return None if listing.exhaustive else f"{listing.scope}: no list has every {listing.type} there is"
+
+
 def never_started(step: Step, look: Look) -> bool:
     """Whether the engine is known not to have begun the step; silence tells that only in a whole stream."""
     return step.status is StepStatus.PENDING and look.stream_whole

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from enum import IntEnum
 
 from tfguard.catalog.types import ResourceType
-from tfguard.model.arn import names_elsewhere
-from tfguard.model.cloud import provisioned_label_of
+from tfguard.model.arn import differ_by_number, names_elsewhere
+from tfguard.model.cloud import cloud_named, provisioned_label_of
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.inventory import CloudObject
 
@@ -47,16 +47,30 @@ def same_object(kind: ResourceType, identity: Mapping[str, str], found: CloudObj
     """Whether a state's or a record's identity means this very object: keys are compared, not `id` (docs/facts).
 
     An ARN is unique in the world: where both sides know it, nothing else is asked. (A queue's url is not: its host part
-    varies.)
+    varies.) A project's id and another's number may be one project: then nothing may be made or deleted in its place.
     """
     arn = kind.arn_key
     if arn is not None and arn in identity:
         if arn in found.identity:
-            return kind.comparable(arn, identity[arn]) == kind.comparable(arn, found.identity[arn])
+            return _may_be_equal(kind, arn, identity[arn], found.identity[arn])
         if names_elsewhere(identity[arn], found.account, found.region):
             return False
     both = [key for key in kind.keys if key in identity and key in found.identity]
-    return any(kind.comparable(key, identity[key]) == kind.comparable(key, found.identity[key]) for key in both)
+    return any(_may_be_equal(kind, key, identity[key], found.identity[key]) for key in both)
+
+
+def _is_equal(kind: ResourceType, key: str, one: str, other: str) -> bool:
+    return kind.comparable(key, one) == kind.comparable(key, other)
+
+
+def _may_be_equal(kind: ResourceType, key: str, one: str, other: str) -> bool:
+    """Whether two values of an attribute are one, or may be: a project has a number and an id."""
+    if _is_equal(kind, key, one, other):
+        return True
+    cloud = cloud_named(kind.cloud)
+    if cloud is None or not cloud.place_is_account:
+        return False
+    return (key == cloud.own_place or "/" in one) and differ_by_number(one, other)
 
 
 def lies_elsewhere(kind: ResourceType | None, identity: Mapping[str, str], account: str | None, region: str) -> bool:
@@ -69,14 +83,14 @@ def likeness(kind: ResourceType, desired: Mapping[str, str], found: CloudObject)
     """How well the object fits, and the attributes that say so. One attribute that differs is a conflict."""
     known = {name: value for name, value in desired.items() if name in kind.keys or name in kind.traits}
     present = {name: found.identity[name] for name in known if name in found.identity}
-    if any(kind.comparable(name, known[name]) != kind.comparable(name, value) for name, value in present.items()):
+    if not all(_may_be_equal(kind, name, known[name], value) for name, value in present.items()):
         return Likeness.CONFLICT, ""
     starts = {name: desired[name] for name in kind.prefixes if name in desired}
     for name, start in starts.items():
         if not found.identity.get(kind.prefixes[name], "").startswith(start):
             return Likeness.CONFLICT, ""
     said = ", ".join(f"{name} = {value}" for name, value in present.items())
-    if any(name in kind.keys for name in present):
+    if any(name in kind.keys and _is_equal(kind, name, known[name], value) for name, value in present.items()):
         return Likeness.KEY, said
     if starts:
         return Likeness.PREFIX, ", ".join(f"{name} = {value}" for name, value in starts.items())

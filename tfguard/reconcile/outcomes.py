@@ -19,7 +19,7 @@ from tfguard.model.plan import Action
 from tfguard.model.secrets import is_withheld
 from tfguard.model.state import StateInstance
 from tfguard.reconcile.claims import Claims, observed_match, same_identity
-from tfguard.reconcile.look import Look, listing_key, never_started
+from tfguard.reconcile.look import Look, listing_key, never_started, why_not_all
 from tfguard.reconcile.marks import (
     absent,
     leftover,
@@ -187,10 +187,8 @@ def _not_found(step: Step, look: Look, catalog: Catalog, claims: Claims) -> Step
         return child_of_parent(step, look, kind)
     if listing is None or kind is None:
         return by_probe(step, look)
-    if listing.gap is not None:
-        return unknown_unless_seen(
-            with_probe(step, look), EvidenceKind.GAP, f"{listing.gap.scope}: {listing.gap.reason}"
-        )
+    if (why := why_not_all(listing)) is not None:
+        return unknown_unless_seen(with_probe(step, look), EvidenceKind.GAP, why)
     before = _older_namesake(step, kind, listing, look)
     if before and (giver := claims.given_up_by(step, kind, before)):
         return _renamed(step, before, giver, look)

@@ -13,7 +13,7 @@ from tfguard.model.operation import Outcome, Step, StepStatus
 from tfguard.model.plan import Action
 from tfguard.model.state import StateInstance
 from tfguard.reconcile.claims import is_same, known_to_state, same_identity, tells_apart
-from tfguard.reconcile.look import Look, listing_key
+from tfguard.reconcile.look import Look, listing_key, why_not_all
 from tfguard.reconcile.marks import absent, gone, leftover, recorded, unknown_unless_seen
 from tfguard.reconcile.matching import lies_elsewhere, same_object
 from tfguard.reconcile.probing import with_probe
@@ -36,8 +36,10 @@ def deleted(step: Step, look: Look, catalog: Catalog, held: StateInstance | None
         return unknown_unless_seen(step, EvidenceKind.GAP, f"no list of {step.type} was made")
     if (left := still_listed(step, look, catalog)) is not None:
         return left_over(step, left, look)
-    if listing.gap is not None:
-        return unknown_unless_seen(step, EvidenceKind.GAP, f"{listing.gap.scope}: {listing.gap.reason}")
+    if (why := why_not_all(listing)) is not None:
+        if listing.gap is None and step.status is StepStatus.OK:  # no look could tell more than the engine did
+            return gone(step, EvidenceKind.ENGINE_EVENT, f"{_by_engine(step)}; {why}")
+        return unknown_unless_seen(step, EvidenceKind.GAP, why)
     if lies_elsewhere(kind, step.before, listing.scope.account, listing.scope.region):
         return unknown_unless_seen(
             step, EvidenceKind.GAP, f"{listing.scope}: the object lies elsewhere ({step.before[kind.arn_key or 'arn']})"
@@ -64,7 +66,7 @@ def forgotten(step: Step, look: Look, catalog: Catalog, held: StateInstance | No
         return gone(step, EvidenceKind.NOT_LISTED, "this provider keeps objects in the state alone")
     left, listing = still_listed(step, look, catalog), look.listing(listing_key(step))
     evidence = [Evidence(EvidenceKind.REMOVED_FROM_STATE, "it was given up on purpose, and left as it is")]
-    if listing is None or listing.gap is not None:
+    if listing is None or (left is None and not listing.complete):
         evidence.append(Evidence(EvidenceKind.NOT_LOOKED_FOR, "whether it still exists could not be looked up"))
     elif left is None:
         evidence.append(Evidence(EvidenceKind.NOT_LISTED, f"not among the objects in {listing.scope} now"))
@@ -137,8 +139,8 @@ def child_of_parent(step: Step, look: Look, kind: ResourceType) -> Step:
         return unknown_unless_seen(step, EvidenceKind.GAP, f"the parent of this {step.type} is not known")
     if any(found.identity.get(rule.parent_attribute) == name for found in listing.objects):
         return unknown_unless_seen(step, EvidenceKind.GAP, f"its parent {rule.type} {name} still exists")
-    if listing.gap is not None:
-        return unknown_unless_seen(step, EvidenceKind.GAP, f"{listing.gap.scope}: {listing.gap.reason}")
+    if (why := why_not_all(listing)) is not None:
+        return unknown_unless_seen(step, EvidenceKind.GAP, why)
     if not look.grace_over:
         detail = f"its parent {rule.type} {name} is not listed; that proves it gone from {look.grace_ends:%H:%M:%SZ} on"
         return unknown_unless_seen(step, EvidenceKind.NOT_LISTED, detail)

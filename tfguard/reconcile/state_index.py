@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import HELD, ResourceType
-from tfguard.model.arn import place_in
+from tfguard.model.arn import has_number, in_some_project, place_in
 from tfguard.model.inventory import CloudObject
 from tfguard.model.secrets import WITHHELD_WORD, Withholding, has_key
 from tfguard.model.state import StateInstance, StateSnapshot
@@ -62,10 +62,11 @@ class _Tables:
     `arns` decide alone. `free` are the other keys of instances without an ARN, by the account that the instance is in
     (empty where that is not told); `bound` those of instances with one, which count for objects without.
     `blind` are the instances of which a key is withheld or none is there, in groups of those with the same visible keys
-    at the same place. `keyless` are those without any key, `prints` the hashes of their ids.
+    at the same place. `keyless` are those without any key, `prints` the hashes of their ids. `numbered` are keys that
+    have the number of a project, without it: which project that is nothing tells.
     """
 
-    __slots__ = ("arns", "blind", "bound", "free", "groups", "keyless", "kind", "prints")
+    __slots__ = ("arns", "blind", "bound", "free", "groups", "keyless", "kind", "numbered", "prints")
 
     def __init__(self, kind: ResourceType) -> None:
         self.kind = kind
@@ -75,6 +76,7 @@ class _Tables:
         self.blind: dict[int, _Group] = {}
         self.groups: dict[_Group, dict[int, None]] = {}
         self.prints: _Table = {}
+        self.numbered: dict[str, _Table] = {}
         self.keyless: dict[tuple[int, str], int] = {}
 
     def is_blind(self, claim: int, visible: tuple[str, ...], place: int) -> None:
@@ -90,6 +92,12 @@ class _Tables:
         by_account = self.free.get(key, {})
         for told in by_account if account is None else dict.fromkeys((account, "")):
             yield from _in(by_account.get(told, {}).get(value))
+
+    def numbered_claims(self, identity: Mapping[str, str]) -> Iterator[int]:
+        """The claims whose keys are these but for the project, of which they have the number."""
+        for key, table in self.numbered.items():
+            if key in identity and not has_number(identity[key]):
+                yield from _in(table.get(in_some_project(identity[key])))
 
     def keys_in(self, identity: Mapping[str, str]) -> dict[str, str]:
         """The keys in an identity, as they are compared."""
@@ -306,7 +314,7 @@ class StateIndex:
             return False
         kind, value = tables.kind, tables.kind.comparable(key, value)
         if key == kind.arn_key:
-            return value in tables.arns
+            return value in tables.arns or (not surely and any(True for _ in tables.numbered_claims({key: value})))
         region = "global" if kind.is_global else region
         enough = Fit.YES if surely else Fit.MAYBE
         return any(
@@ -355,6 +363,9 @@ class StateIndex:
         if tables is None:
             return
         kind, known = tables.kind, tables.keys_in(found.identity)
+        for claim in tables.numbered_claims(known):
+            if self._fit(claim, found.account, found.region) is not Fit.NO:
+                yield claim, Fit.MAYBE
         arn = known.pop(kind.arn_key, None) if kind.arn_key else None
         if arn is not None:
             yield from ((claim, Fit.YES) for claim in _in(tables.arns.get(arn)))
@@ -387,6 +398,7 @@ class StateIndex:
         """The number of a claim, a new one unless the state has made it before; and the keys that are visible."""
         known = tables.keys_in(identity)
         visible = tuple(known)
+        numbered = {key: in_some_project(value) for key, value in known.items() if has_number(value)}
         arn = known.pop(tables.kind.arn_key, None) if tables.kind.arn_key else None
         if arn is not None:
             place, others = self._places.of_unique(arn, instance), tables.bound
@@ -411,6 +423,9 @@ class StateIndex:
         for key, value in known.items():
             table = others.setdefault(key, {})
             if fresh or claim not in _in(table.get(value)):
+                _put(table, value, claim)
+        for key, value in numbered.items():
+            if claim not in _in((table := tables.numbered.setdefault(key, {})).get(value)):
                 _put(table, value, claim)
         return claim, visible
 

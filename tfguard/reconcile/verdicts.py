@@ -19,13 +19,15 @@ from tfguard.model.arn import arn_part
 from tfguard.model.config import IgnoreRule
 from tfguard.model.disposition import Disposition, DispositionKind, latest
 from tfguard.model.finding import Verdict
-from tfguard.model.inventory import ANY_VALUE, UNKNOWN_REGION, CloudObject, Listing, MadeBy
+from tfguard.model.inventory import ANY_VALUE, NAMED_IN, UNKNOWN_REGION, CloudObject, Listing, MadeBy
 from tfguard.reconcile.matching import CLOCK_SKEW
 from tfguard.reconcile.scopes import Place
 from tfguard.reconcile.state_index import StateIndex
 from tfguard.reconcile.waiting import said_of
 
 _GLOBAL = "global"
+_SURELY_NAMED = 12
+"""How much of its maker's name an object's has at least, where that is cut for want of room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,7 @@ class Makers:
             for maker, attribute in kind.makers:
                 self._keys.setdefault(catalog.canonical(maker), set()).add(attribute)
         self._listed: dict[tuple[str, str, str], set[tuple[str | None, str, bool]]] = {}
+        self._called: dict[tuple[str, str], set[str]] = {}
         self._complete: set[tuple[str, str | None, str]] = set()
         self._cut: set[tuple[str, str | None]] = set()
 
@@ -144,6 +147,7 @@ class Makers:
                 value = kind.comparable(key, found.identity[key]) if kind else found.identity[key]
                 self._listed.setdefault((found.type, key, value), set()).add(place)
                 self._listed.setdefault((found.type, key, ANY_VALUE), set()).add(place)
+                self._called.setdefault((found.type, key), set()).add(value)
 
     def ruling(self, found: CloudObject, *, certain: bool) -> Ruling | None:
         """Ignored where a maker of the object exists; unknown where one that the object tells of was not looked up;
@@ -151,11 +155,11 @@ class Makers:
         makers = [one for one in found.made_by if one.certain is certain and not self.is_none_of(one, found)]
         for maker in makers:
             if self._exists(maker, found):
-                return Ruling(Verdict.IGNORED, f"child: {maker.reason}", f"{maker.reason}: {maker.type} {maker.value}")
+                return Ruling(Verdict.IGNORED, f"child: {maker.reason}", f"{maker.reason}: {_shown(maker)}")
         for maker in makers:
             if not self._names_itself(maker, found) and not self._was_looked_for(maker, found):
                 asked = "is the provider's own" if maker.when_ignored else "exists"
-                missed = f"whether {maker.type} {maker.value} {asked} was not looked up"
+                missed = f"whether {_shown(maker)} {asked} was not looked up"
                 surely = certain and not maker.when_ignored
                 reason = f"{maker.reason}, as it says, and {missed}" if surely else f"{missed}; if so: {maker.reason}"
                 return Ruling(Verdict.UNKNOWN, reason=reason)
@@ -174,6 +178,10 @@ class Makers:
         return kind is not None and any(found.identity.get(key) == maker.value for key in kind.keys)
 
     def _exists(self, maker: MadeBy, found: CloudObject) -> bool:
+        if maker.value.startswith(NAMED_IN):
+            called = self._called.get((self._catalog.canonical(maker.type), maker.key), set())
+            meant = [name for name in called if f"-{name[:_SURELY_NAMED]}" in maker.value]
+            return any(self._exists(replace(maker, value=name), found) for name in meant)
         # A maker of which nothing tells where it is is none here where a complete list has none.
         surely = self._was_looked_for(maker, found)
         if not maker.when_ignored and self._index.knows(
@@ -287,6 +295,13 @@ class Judge:
         if not self._kept:
             return None
         return self._kept.get(found.finding_id) or self._kept.get(replace(found, account=None).finding_id)
+
+
+def _shown(maker: MadeBy) -> str:
+    """The maker of an object, as a reason names it."""
+    if maker.value.startswith(NAMED_IN):
+        return f"the {maker.type} that {maker.value.removeprefix(NAMED_IN)} is called after"
+    return f"{maker.type} {maker.value}"
 
 
 def soft_deleted(found: CloudObject) -> Ruling:

@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from tfguard.catalog.types import ResourceType
 from tfguard.model.arn import account_in, place_in
+from tfguard.model.cloud import cloud_named
 from tfguard.model.state import StateInstance
 
 _GLOBAL = "global"
@@ -59,15 +60,27 @@ class Configurations:
         self._known: dict[tuple[str, str, str], Whereabouts] = {}
 
     def of(self, instance: StateInstance) -> Whereabouts:
-        """Where an instance is: what it says itself counts before what its provider configuration tells."""
+        """Where an instance is: what it says itself counts before what its provider configuration tells.
+
+        That tells nothing of what lies in no project, or in one that another object or a number names.
+        """
+        if self._is_bound_elsewhere(instance):
+            return Whereabouts(_told(instance.account), _told(instance.region))
         key = (instance.provider_key, instance.account, instance.region)
         if key not in self._known:
             if self._told is None:  # most states have none that needs it
                 self._told = self._gathered()
             accounts, regions = self._told.get(instance.provider_key, (set(), set()))
-            own = frozenset(filter(None, [instance.account])), frozenset(filter(None, [instance.region]))
+            own = _told(instance.account), _told(instance.region)
             self._known[key] = Whereabouts(own[0] or frozenset(accounts), own[1] or frozenset(regions))
         return self._known[key]
+
+    def _is_bound_elsewhere(self, instance: StateInstance) -> bool:
+        kind = self._kind_of(instance)
+        cloud = cloud_named(kind.cloud) if kind else None
+        if kind is None or cloud is None or not cloud.place_is_account:
+            return False
+        return cloud.own_place not in kind.attributes or instance.identity.get(cloud.own_place, "").isdecimal()
 
     def _gathered(self) -> dict[str, tuple[set[str], set[str]]]:
         told: dict[str, tuple[set[str], set[str]]] = {}
@@ -82,6 +95,10 @@ class Configurations:
             accounts.update(filter(None, [account_in(name), instance.account]))
             regions.update(filter(None, [instance.region or place_in(name)[1]]))
         return told
+
+
+def _told(part: str) -> frozenset[str]:
+    return frozenset([part] if part else [])
 
 
 def _own_arn(kind: ResourceType, instance: StateInstance) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tfguard.model.address import import_block
+from tfguard.model.cloud import location_of
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject, Coverage
 from tfguard.model.printable import all_printable, printable
@@ -46,10 +47,11 @@ def finding_lines(finding: Finding, paint: Paint) -> Iterator[str]:
     loud = ("red", "bold") if finding.needs_action else ("dim",) if finding.disposition else ("yellow", "bold")
     yield f"{paint(finding.id, 'bold')}  {paint(finding.verdict.value, *loud)}, {finding.confidence.value}"
     if finding.object is not None:
-        where = " ".join(part for part in (row["account"], row["region"]) if part)
+        where = " ".join(part for part in (row["account"], location_of(finding.object)) if part)
         since = f", created {row['created_at']}" if row["created_at"] else ""
         yield f"  {row['type']} {row['import_id']}{in_brackets(row['name'])} ({where}{since})"
-    yield f"  for {finding.address or 'one of ' + ', '.join(finding.addresses)}"
+    if finding.address or finding.addresses:
+        yield f"  for {finding.address or 'one of ' + ', '.join(finding.addresses)}"
     for item in finding.evidence:
         yield f"  evidence: {item.kind.value}: {item.detail}"
     if finding.disposition:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tfguard.model.cloud import location_of
 from tfguard.model.evidence import Evidence
 from tfguard.model.finding import Finding, Verdict, tainted_id
 from tfguard.model.inventory import Coverage
@@ -117,7 +118,7 @@ def finding_annotations(findings: Iterable[Finding]) -> Iterator[Annotation]:
         if finding.disposition is not None:
             continue
         level = "error" if finding.needs_action and finding.verdict is not Verdict.UNKNOWN else "warning"
-        where = finding.address or f"one of {', '.join(finding.addresses)}"
+        where = _where(finding) or (finding.object.type if finding.object else finding.id)
         then = f"; {_what_then(finding)}" if finding.verdict is Verdict.TAINTED else ""
         yield Annotation(
             level,
@@ -164,8 +165,12 @@ def _step_row(step: Step) -> tuple[str, ...]:
     return step.address, step.action.value, engine, f"{outcome}{decided}", objects
 
 
+def _where(finding: Finding) -> str:
+    return finding.address or (f"one of {', '.join(finding.addresses)}" if finding.addresses else "")
+
+
 def _finding_row(finding: Finding) -> tuple[str, ...]:
-    where = finding.address or f"one of {', '.join(finding.addresses)}"
+    where = _where(finding)
     return finding.id, finding.verdict.value, finding.confidence.value, where, _object(finding)
 
 
@@ -182,7 +187,7 @@ def _object(finding: Finding) -> str:
     if found is None:
         return "no object is known"
     since = f", created {found.created_at:%Y-%m-%d %H:%M:%SZ}" if found.created_at else ""
-    where = " ".join(part for part in (found.cloud, found.account or "", found.region) if part)
+    where = " ".join(part for part in (found.cloud, found.account or "", location_of(found)) if part)
     return f"{found.type} {found.import_id} ({where}{since})"
 
 

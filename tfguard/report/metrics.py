@@ -44,6 +44,7 @@ _HELP: Mapping[str, str] = {
     "tfguard_blueprint_overdue_age_seconds": "Since the window of the partial failure, or the first date, passed.",
     "tfguard_blueprint_ready_probes_failing": "Probes of a Ready request whose last look failed.",
     "tfguard_blueprint_ready_not_now": "1 when a request is Ready, and its last look says otherwise.",
+    "tfguard_blueprint_unreadable": "1 when the blueprint, or the record of its request, cannot be read.",
     "tfguard_blueprint_steps": "Steps of the request, by status.",
 }
 # The others were decided about (`retained`), or left out by a rule.
@@ -85,9 +86,12 @@ def stack_samples(
     ]
 
 
-def blueprint_samples(counts: Iterable[BlueprintCounts]) -> list[Sample]:
-    """What an alert asks of each blueprint; one without a request has no state, and zeros."""
-    return [sample for one in counts for sample in _of_blueprint(one)]
+def blueprint_samples(counts: Sequence[BlueprintCounts], unreadable: Iterable[str] = ()) -> list[Sample]:
+    """What an alert asks of each blueprint; one without a request has no state, and zeros. Of the files that are
+    `unreadable`, or whose record is, that alone is told."""
+    readable = {**dict.fromkeys((one.file for one in counts), 0), **dict.fromkeys(unreadable, 1)}
+    told = [Sample("tfguard_blueprint_unreadable", value, {"file": file}) for file, value in readable.items()]
+    return [*(sample for one in counts for sample in _of_blueprint(one)), *told]
 
 
 def _of_blueprint(one: BlueprintCounts) -> list[Sample]:

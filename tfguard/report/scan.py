@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 
 from tfguard.model.address import import_block
+from tfguard.model.cloud import location_of
 from tfguard.model.evidence import Confidence, Evidence
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import Coverage
@@ -217,7 +218,7 @@ def _finding_lines(finding: Finding, paint: Paint, usual: tuple[Evidence, ...], 
     if found is None:
         lines = [f"  {paint(finding.id, 'bold')}  {finding.address}{mark}"]
     else:
-        where = " ".join(part for part in (found.account, found.region) if part)
+        where = " ".join(part for part in (found.account, location_of(found)) if part)
         made = f", created {found.created_at:%Y-%m-%dT%H:%M:%SZ}" if found.created_at else ""
         data = ", holds data" if found.stateful else ""
         lines = [
