@@ -14,6 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+# Google's libraries talk of Python's versions and of kinds of credentials, to who writes programs and not to who runs
+# this one. Whatever imports one of them imports this module first.
+warnings.filterwarnings("ignore", module=r"google\.")
+
 EVERYTHING = ("https://www.googleapis.com/auth/cloud-platform",)
 """The scope with which an account may become another; what it may do is said by its roles alone."""
 
@@ -45,11 +49,8 @@ def credentials_for(wanted: WantedCredentials) -> Any:
 
     Raises `GoogleAuthError`, `OSError` or `ValueError` where there are none, or a key is none; and `ImportError`.
     """
-    with warnings.catch_warnings():
-        # Google's words about kinds of credentials are for who writes programs, not for who runs this one.
-        warnings.simplefilter("ignore")
-        found = _as_account(wanted)
-        return found.with_quota_project(wanted.quota_project) if wanted.quota_project else found
+    found = _as_account(wanted)
+    return found.with_quota_project(wanted.quota_project) if wanted.quota_project else found
 
 
 def first_set(

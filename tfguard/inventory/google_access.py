@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from random import uniform
@@ -17,18 +16,16 @@ from threading import Lock, RLock
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+import requests
+from google.api_core.client_options import ClientOptions
+from google.api_core.exceptions import GoogleAPICallError, GoogleAPIError, from_http_response
+from google.api_core.gapic_v1.client_info import ClientInfo
+from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError, RefreshError, TransportError
+from google.auth.transport.requests import AuthorizedSession
+from google.protobuf import json_format
+
 from tfguard.google_credentials import credentials_for
 from tfguard.inventory import google_settings as settings_of
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # on import the libraries talk of Python's versions, to whoever writes programs
-    import requests
-    from google.api_core.client_options import ClientOptions
-    from google.api_core.exceptions import GoogleAPICallError, GoogleAPIError, from_http_response
-    from google.api_core.gapic_v1.client_info import ClientInfo
-    from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError, RefreshError, TransportError
-    from google.auth.transport.requests import AuthorizedSession
-    from google.protobuf import json_format
 
 Client = Any
 """A client of Google's libraries, which carry no types."""
@@ -350,16 +347,14 @@ def load_clients() -> None:
 
 
 def _asset_client(_: str) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from google.cloud.asset_v1.services.asset_service import AssetServiceClient
+    from google.cloud.asset_v1.services.asset_service import AssetServiceClient
+
     return AssetServiceClient
 
 
 def _manager_client(kind: str) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from google.cloud import resourcemanager_v3
+    from google.cloud import resourcemanager_v3
+
     return getattr(resourcemanager_v3, f"{kind}Client")
 
 

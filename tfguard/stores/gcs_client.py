@@ -10,7 +10,6 @@ import base64
 import binascii
 import os
 import re
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -67,12 +66,10 @@ def encryption(settings: Settings) -> Mapping[str, Any]:
 def backend_access(settings: Settings) -> Access:
     """What reaches the backend's bucket. Raises `RecordError` for settings that are refused, or without the library."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # on import they talk of Python's versions, to whoever writes programs
-            from google.api_core.client_options import ClientOptions
-            from google.auth.exceptions import GoogleAuthError
-            from google.auth.transport.requests import AuthorizedSession
-            from google.cloud.storage import Client
+        from google.api_core.client_options import ClientOptions
+        from google.auth.exceptions import GoogleAuthError
+        from google.auth.transport.requests import AuthorizedSession
+        from google.cloud.storage import Client
     except ImportError as error:
         raise no_google_library() from error
     domain = settings.get("universe_domain") or os.environ.get("GOOGLE_CLOUD_UNIVERSE_DOMAIN") or GOOGLE
