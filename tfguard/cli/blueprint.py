@@ -264,7 +264,9 @@ def cancel_command(
 @click.option("--stateful", is_flag=True, help="Also what holds data.")
 @click.option("--dispose", is_flag=True, help="Also what is retained.")
 @click.option("--step", "steps", multiple=True, metavar="STEP", help="This step alone; the request goes on without.")
-@click.option("--gone", multiple=True, metavar="STEP", help="On your word: nothing of it is there; its state is lost.")
+@click.option(
+    "--gone", multiple=True, metavar="STEP", help="On your word: nothing of it is there, and nothing can tell."
+)
 @click.option("--again", multiple=True, metavar="STEP", help="On your word: the step's compensation can run again.")
 @yes_option()
 @format_option()

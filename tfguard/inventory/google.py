@@ -25,6 +25,25 @@ NO_LIBRARY = "google-cloud-asset or google-cloud-resource-manager is not install
 _GLOBAL = "global"
 
 
+class LazyLister:
+    """What makes the calls, made when it is first called for. Safe to use from several threads."""
+
+    def __init__(self, catalog: Catalog, accesses: GoogleAccesses | None = None) -> None:
+        self._catalog = catalog
+        self._accesses = accesses
+        self._lock = Lock()
+        self._made: GoogleLister | None = None
+
+    def __call__(self) -> GoogleLister:
+        """The lister. Raises `ImportError` where Google's libraries are not installed."""
+        with self._lock:
+            if self._made is None:
+                from tfguard.inventory.google_listing import GoogleLister
+
+                self._made = GoogleLister(self._catalog, self._accesses)
+            return self._made
+
+
 class GoogleInventory:
     """Lists the Google types of a catalogue. Implements `ports.Inventory`; safe to use from several threads.
 
@@ -35,9 +54,7 @@ class GoogleInventory:
 
     def __init__(self, catalog: Catalog, accesses: GoogleAccesses | None = None) -> None:
         self._catalog = catalog
-        self._accesses = accesses
-        self._lock = Lock()
-        self._made_lister: GoogleLister | None = None
+        self._lister = LazyLister(catalog, accesses)
 
     def warm_up(self) -> None:
         """Load the libraries in the background: it takes longer than a list, and the engine plans meanwhile."""
@@ -127,14 +144,6 @@ class GoogleInventory:
     ) -> Listing:
         scope = self._nowhere(provider, place)
         return Listing(resource_type, scope, gap=Gap(f"{scope} {resource_type}", reason), asked=asked)
-
-    def _lister(self) -> GoogleLister:
-        with self._lock:
-            if self._made_lister is None:
-                from tfguard.inventory.google_listing import GoogleLister
-
-                self._made_lister = GoogleLister(self._catalog, self._accesses)
-            return self._made_lister
 
 
 def _joined(resource_type: str, listings: list[Listing], scope: Scope) -> Listing:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.types import ObjectCall, ResourceType
 from tfguard.inventory import google_settings as settings_of
-from tfguard.inventory.google import NO_LIBRARY
+from tfguard.inventory.google import NO_LIBRARY, LazyLister
 from tfguard.inventory.google_settings import CLOUD
 from tfguard.inventory.items import fill, placeholders
 from tfguard.model.action import ActionAnswer
@@ -62,8 +61,7 @@ class GoogleActions:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._lock = Lock()
-        self._made: GoogleLister | None = None
+        self._lister = LazyLister(catalog)
 
     def delete(self, found: CloudObject, provider: ProviderConfig) -> ActionAnswer:
         """Delete an object by its type's own call, after its service was asked whether it is there."""
@@ -112,14 +110,6 @@ class GoogleActions:
         except ImportError:
             return ActionAnswer(refused=NO_LIBRARY)
         return ask(lister)
-
-    def _lister(self) -> GoogleLister:
-        with self._lock:
-            if self._made is None:
-                from tfguard.inventory.google_listing import GoogleLister
-
-                self._made = GoogleLister(self._catalog)
-            return self._made
 
 
 def _made(

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from tfguard.catalog.catalog import Catalog
 from tfguard.inventory import google_settings as settings_of
+from tfguard.inventory.google import LazyLister
 from tfguard.inventory.google_settings import CLOUD
 from tfguard.inventory.items import to_time
 from tfguard.inventory.user_agents import engine_in, operation_in
@@ -47,8 +47,7 @@ class GoogleAuditLog:
         self._catalog = catalog
         self._pause = pause
         self._now = now
-        self._lock = Lock()
-        self._made: GoogleLister | None = None
+        self._lister = LazyLister(catalog)
 
     def creations(self, candidates: Sequence[tuple[CloudObject, ProviderConfig]]) -> AuditAnswer:
         """The calls that made these objects, as far as the log still has them and may be read.
@@ -162,14 +161,6 @@ class GoogleAuditLog:
                 return found, False
             token = {"pageToken": str(page["nextPageToken"])}
         return found, True
-
-    def _lister(self) -> GoogleLister:
-        with self._lock:
-            if self._made is None:
-                from tfguard.inventory.google_listing import GoogleLister
-
-                self._made = GoogleLister(self._catalog)
-            return self._made
 
 
 def _batches(asked: Sequence[CloudObject], names: Mapping[str, set[str]]) -> Iterator[list[CloudObject]]:
