@@ -15,7 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -69,7 +69,7 @@ TFGUARD = (sys.executable, "-m", "tfguard")
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 Start = Callable[..., "subprocess.Popen[str]"]
 StackFactory = Callable[..., Path]
-Attach = Callable[[Mapping[str, str], Path], dict[str, str]]
+Attach = Callable[[Mapping[str, str], Path, Collection[str]], dict[str, str]]
 
 
 @pytest.fixture(scope="session")
@@ -99,7 +99,7 @@ def attach(request: pytest.FixtureRequest) -> Attach:
     """What adds the kept provider to the environment of a run in a folder, where it fits."""
     wanted = {"proxy", "seed"} <= set(request.fixturenames)
     if not wanted or request.node.get_closest_marker("own_provider") is not None:
-        return lambda environment, _: dict(environment)
+        return lambda environment, _folder, _command: dict(environment)
     kept: KeptProvider = request.getfixturevalue("kept_provider")
     return kept.environment
 
@@ -174,7 +174,7 @@ def tf(engine: Path, run_env: dict[str, str], attach: Attach) -> Run:
         timeout: float = RUN_TIMEOUT_SECONDS,
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
-        done = _run([str(engine), *arguments], cwd, attach(run_env | dict(env or {}), cwd), stdin, timeout)
+        done = _run([str(engine), *arguments], cwd, attach(run_env | dict(env or {}), cwd, arguments), stdin, timeout)
         if check and done.returncode != 0:
             pytest.fail(f"{engine.name} {' '.join(arguments)} gave {done.returncode}\n{done.stdout}{done.stderr}")
         return done
@@ -229,7 +229,8 @@ def tfguard(run_env: dict[str, str], workdir: Path, attach: Attach) -> Run:
         timeout: float = RUN_TIMEOUT_SECONDS,
     ) -> subprocess.CompletedProcess[str]:
         folder = cwd or workdir
-        return _run([*TFGUARD, *arguments], folder, attach(run_env | dict(env or {}), folder), stdin, timeout)
+        environment = attach(run_env | dict(env or {}), folder, arguments)
+        return _run([*TFGUARD, *arguments], folder, environment, stdin, timeout)
 
     return run
 
@@ -255,7 +256,7 @@ def tfguard_popen(run_env: dict[str, str], workdir: Path, attach: Attach) -> Ite
         process = subprocess.Popen(
             [*TFGUARD, *arguments],
             cwd=folder,
-            env=attach(environment, folder) if kept_provider else environment,
+            env=attach(environment, folder, arguments) if kept_provider else environment,
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,

@@ -22,7 +22,7 @@ def stack(moto: MotoServer, stack_factory: StackFactory) -> Path:
     """A stack without resources, in an account with a database and a table of another's."""
     for kind in KINDS:
         CREATORS[kind](Cloud(moto.url))
-    folder = settings(stack_factory("", region=REGION), consistency_grace="1s")
+    folder = settings(stack_factory("", region=REGION), consistency_grace="0s")
     (folder / "terraform.tfstate").write_bytes(state_v4([], "databases"))
     return folder
 

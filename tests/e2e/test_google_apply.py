@@ -110,7 +110,7 @@ def test_an_orphan_in_a_project_of_its_own_is_deleted_once_its_service_was_asked
     google: GoogleCloud, google_stack: GoogleStack, tfguard: Run
 ) -> None:
     google.sim.add_project("app-dev", google.organization)
-    stack = settings(google_stack(TOPIC.replace("}", '  project = "app-dev"\n}')))
+    stack = settings(google_stack(TOPIC.replace("}", '  project = "app-dev"\n}')), consistency_grace="0s")
     google.proxy.add_rule("cut", method="PUT", path="*/topics/jobs")
     assert tfguard(*APPLY, cwd=stack).returncode == 1
     (found,) = orphans(tfguard, stack, code=2)["findings"]

@@ -61,7 +61,7 @@ def stack(moto: MotoServer, stack_factory: StackFactory) -> Path:
     """A stack without resources, in an account with an object of each type."""
     for name in TYPES:
         (plain_record if name == "aws_route53_record" else CREATORS[name])(Cloud(moto.url))
-    made = settings(stack_factory("", region=REGION), consistency_grace="1s", owner="audit")
+    made = settings(stack_factory("", region=REGION), consistency_grace="0s", owner="audit")
     (made / "terraform.tfstate").write_bytes(state_v4([], "settled"))
     return made
 

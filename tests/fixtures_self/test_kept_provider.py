@@ -86,3 +86,10 @@ def test_one_proxy_after_the_other_serves_one_port(moto: MotoServer) -> None:
                 assert proxy.url == f"http://127.0.0.1:{listener.getsockname()[1]}"
                 moto.client("iam", url=proxy.url).list_users()
                 assert proxy.log.actions() == ["ListUsers"]
+
+
+def test_an_init_installs_the_provider_so_it_is_not_attached(tmp_path: Path) -> None:
+    kept = KeptProvider(tmp_path, SETTINGS)
+    assert kept.environment(SETTINGS, tmp_path, ("init", "-input=false")) == SETTINGS
+    assert kept.environment(SETTINGS, tmp_path, ("-chdir=one", "init")) == SETTINGS
+    assert ATTACH in kept.environment(SETTINGS, tmp_path, ("apply",))
