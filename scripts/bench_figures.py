@@ -19,6 +19,7 @@ from fixtures.aws_sim import MotoServer
 from fixtures.large_runs import LARGE, SMALL, measured
 from fixtures.terraform_env import find_engine, find_mirror, terraform_environment, write_cli_config, write_stack
 from scripts.bench_archive import archive_figures
+from scripts.bench_blueprint import blueprint_figures
 from scripts.bench_google import google_figures
 from scripts.bench_import import import_figures
 from scripts.bench_journal import bench_journal
@@ -220,6 +221,13 @@ def bench_archive(runs: int, count: int) -> str:
         return archive_figures(stack, count, runs, environ)
 
 
+def bench_blueprint() -> str:
+    """Every command on a blueprint of a thousand steps."""
+    with tempfile.TemporaryDirectory(prefix="tfguard-bench-") as folder:
+        environ = terraform_environment(write_cli_config(Path(folder) / "cli.tfrc", None)) | {"PYTHONPATH": str(ROOT)}
+        return blueprint_figures(environ)
+
+
 def write_section(name: str, text: str) -> None:
     """Put a measurement's text into the report, in place of the one before."""
     content = REPORT.read_text()
@@ -234,7 +242,7 @@ def write_section(name: str, text: str) -> None:
 def main() -> None:
     """Run the measurement that was asked for."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    names = "apply archive events google-scan import journal match memory scan version"
+    names = "apply archive blueprint events google-scan import journal match memory scan version"
     parser.add_argument("what", choices=names.split())
     parser.add_argument("--runs", type=int, default=5, help="how many counted runs (5)")
     parser.add_argument("--resources", type=int, default=50, help="size of the stack for `apply` (50)")
@@ -244,6 +252,7 @@ def main() -> None:
     texts = {
         "apply": lambda: bench_apply(arguments.runs, arguments.resources),
         "archive": lambda: bench_archive(arguments.runs, arguments.operations),
+        "blueprint": bench_blueprint,
         "events": bench_events,
         "google-scan": google_figures,
         "import": import_figures,

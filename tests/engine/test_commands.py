@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sys
 import threading
@@ -75,6 +76,21 @@ def test_a_command_whose_end_nobody_has_seen_is_named_and_not_begun_again(
         running.join()
     assert not later.still_runs("boot")
     assert later.run(Command(("true",), tmp_path), "boot").exit_code == 0
+
+
+def test_a_program_that_is_just_being_started_is_not_taken_for_the_step_s_command(
+    commands: StepCommands, tmp_path: Path
+) -> None:
+    """Between its fork and its own program, another step's command has a copy of this step's lock."""
+    lock = tmp_path / "run/boot.lock"
+    lock.parent.mkdir()
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        copy = os.dup(held.fileno())
+    freeing = threading.Timer(0.4, os.close, (copy,))
+    freeing.start()
+    assert commands.run(Command(("true",), tmp_path), "boot").exit_code == 0
+    freeing.join()
 
 
 def test_an_interrupt_reaches_a_command_with_all_it_has_started_and_each_of_them_once(

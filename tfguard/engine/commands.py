@@ -26,6 +26,8 @@ _TAIL_LINES = 12
 _TAIL_BYTES = 1 << 14
 _GRACE_SECONDS = 10.0
 _LOOK_SECONDS = 0.05
+# A program that is just being started has a copy of every open file, and so of each lock, until it is another program.
+_STARTING_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,15 +197,27 @@ def private_folder(path: Path) -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[int]:
+    """Hold the lock. Raises `BlockingIOError` when another program holds it, and not just for its start."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}", "make its folder writable") from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(descriptor)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    end = time.monotonic() + _STARTING_SECONDS
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise
+        time.sleep(_LOOK_SECONDS)
 
 
 def _make_end(process: subprocess.Popen[bytes]) -> None:

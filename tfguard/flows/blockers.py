@@ -9,6 +9,7 @@ from tfguard.catalog.catalog import Catalog
 from tfguard.flows.looking import Surroundings
 from tfguard.model.cloud import own_place_of
 from tfguard.model.inventory import CloudObject, Gap
+from tfguard.model.naming import first_of
 from tfguard.model.plan import ProviderConfig
 from tfguard.ports import Clock
 from tfguard.reconcile.disposal import dependant_types, hangs_on
@@ -71,8 +72,7 @@ def ids_of(hanging: Sequence[CloudObject]) -> str:
 
 
 def _first(hanging: Sequence[CloudObject], text: Callable[[CloudObject], str]) -> str:
-    more = len(hanging) - _MOST_NAMED
-    return ", ".join(map(text, hanging[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
+    return first_of([text(one) for one in hanging], _MOST_NAMED)
 
 
 class Patience:

@@ -13,6 +13,7 @@ from tfguard.flows.providers import provider_for
 from tfguard.model.cloud import cloud_of_source
 from tfguard.model.config import Config
 from tfguard.model.inventory import Listing
+from tfguard.model.naming import first_of
 from tfguard.model.operation import Step
 from tfguard.model.plan import Action, Plan, ProviderConfig
 from tfguard.model.state import EMPTY_STATE, StateSnapshot
@@ -94,8 +95,7 @@ def list_checks(listings: Iterable[Listing]) -> Iterator[Check]:
         else:
             failed.setdefault((str(listing.scope), listing.gap.reason), []).append(listing.type)
     for (scope, reason), types in failed.items():
-        more = f" and {len(types) - _MOST_TYPES} more" if len(types) > _MOST_TYPES else ""
-        yield Check("list", False, f"{', '.join(types[:_MOST_TYPES])}{more} in {scope}: {reason}")
+        yield Check("list", False, f"{first_of(types, _MOST_TYPES)} in {scope}: {reason}")
 
 
 def as_scanned(provider: ProviderConfig, config: Config) -> ProviderConfig:

@@ -7,6 +7,7 @@ from ipaddress import ip_address
 
 from tfguard.blueprint_ports import ProbeAnswer
 from tfguard.model.blueprint import Probe
+from tfguard.model.naming import first_of
 from tfguard.probes.attempt import Attempt
 
 _MOST_TOLD = 4
@@ -25,5 +26,4 @@ def ask_dns(probe: Probe, _attempt: Attempt) -> ProbeAnswer:
     if wanted in addresses:
         return ProbeAnswer(True, "has the address that is expected")
     told = sorted(str(address) for address in addresses)
-    more = f" and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
-    return ProbeAnswer(False, f"has another address than expected: {', '.join(told[:_MOST_TOLD])}{more}")
+    return ProbeAnswer(False, f"has another address than expected: {first_of(told, _MOST_TOLD)}")

@@ -10,10 +10,12 @@ from tfguard.model.blueprint import Blueprint, StepKind
 from tfguard.model.blueprint_decision import DecisionKind
 from tfguard.model.blueprint_request import Request, RequestState
 from tfguard.model.blueprint_view import NextAction, StepView
+from tfguard.model.naming import first_of
 from tfguard.model.operation import StepStatus
 
 _S = RequestState
 _MOST = 5
+_MOST_NAMED = 3
 """So many steps that ask a person something have their commands listed; the others say it themselves."""
 
 
@@ -50,7 +52,7 @@ def blueprint_actions(
     behind = [step.id for step in steps if step.decision is DecisionKind.DESTROY]
     if behind:
         # Nothing else goes on before.
-        yield call("destroy", f"take {_named(behind)} away", *(f"--step {name}" for name in behind))
+        yield call("destroy", f"take {first_of(behind, _MOST_NAMED)} away", *(f"--step {name}" for name in behind))
     if state is _S.READY:
         yield call("status", "ask the probes again", "--probe")
         if broken and not behind:
@@ -119,25 +121,26 @@ def _going_on(steps: Sequence[StepView], call: _Calls, why: str) -> Iterator[Nex
     if len(asking) < len(first) or not first:
         yield call("resume", why)
     elif elsewhere := [step.id for step in asking if not _asks_for_a_word(step)]:
-        yield call("resume", f"go on, when {_named(elsewhere)} is settled")
+        yield call("resume", f"go on, when {first_of(elsewhere, _MOST_NAMED)} is settled")
 
 
 def _removals(blueprint: Blueprint, request: Request, steps: Sequence[StepView], call: _Calls) -> Iterator[NextAction]:
     """Destroy: what goes without a further word, and with what words all else goes."""
     made = _standing(request, steps)
     if made and all(_stays_without_a_word(blueprint, request, step.id) for step in made):
+        named = first_of([step.id for step in made], _MOST_NAMED)
         told = [f"--gone {step.id}" for step in made]
-        yield call("destroy", f"if nothing of {_named([step.id for step in made])} is there", *told, "--reason", "TEXT")
+        yield call("destroy", f"if nothing of {named} is there", *told, "--reason", "TEXT")
         return
     retained = [step for step in made if step.status is StepStatus.RETAINED]
     with_data = [step for step in made if step.stateful]
     stays = {step.id for step in (*retained, *with_data)}
     if len(stays) < len(made) or not made:
-        but = f", all but {_named(sorted(stays))}" if stays else ""
+        but = f", all but {first_of(sorted(stays), _MOST_NAMED)}" if stays else ""
         yield call("destroy", f"take away what was made{but}")
     if stays:
         words = [word for word, steps_ in (("--dispose", retained), ("--stateful", with_data)) if steps_]
-        data = f", with the data of {_named([step.id for step in with_data])}" if with_data else ""
+        data = f", with the data of {first_of([step.id for step in with_data], _MOST_NAMED)}" if with_data else ""
         yield call("destroy", f"take everything away{data}", *words)
 
 
@@ -153,7 +156,3 @@ def _stays_without_a_word(blueprint: Blueprint, request: Request, name: str) -> 
 
 def _standing(request: Request, steps: Sequence[StepView]) -> Sequence[StepView]:
     return [step for step in steps if request.step(step.id).made and step.kind is not StepKind.PROBE]
-
-
-def _named(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"

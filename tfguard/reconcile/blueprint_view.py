@@ -14,6 +14,7 @@ from tfguard.model.blueprint_view import BlueprintView, ObjectView, PlanOutline,
 from tfguard.model.config import format_duration
 from tfguard.model.disposition import DispositionKind
 from tfguard.model.durations import in_words
+from tfguard.model.naming import first_of
 from tfguard.model.operation import StepStatus
 from tfguard.reconcile.blueprint_advice import blueprint_actions
 from tfguard.reconcile.blueprint_objects import holds_data
@@ -272,5 +273,4 @@ def _notes(request: Request, steps: Sequence[StepView], seen: _LastSeen) -> Iter
 
 
 def _these(names: Sequence[str], what: str) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"{what}{'s' if len(names) > 1 else ''} {', '.join(names[:3])}{more}"
+    return f"{what}{'s' if len(names) > 1 else ''} {first_of(names, 3)}"

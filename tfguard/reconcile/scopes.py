@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
+from tfguard.model.naming import first_of
 from tfguard.model.scan import ScanPlace, ScanScope, ScopePart, Shard
 
 Place = tuple[str, str | None, str, str]
@@ -79,8 +80,7 @@ def told_left_out(scope: ScanScope, other: ScanScope) -> str:
         types[f"{cloud} {account or 'unknown-account'} {region}"] += 1
     parts = [f"the states of {pattern}" for pattern in sorted(set(other.states) - set(scope.states))]
     parts += [f"{place} ({count} {'type' if count == 1 else 'types'})" for place, count in types.items()]
-    more = f", and {len(parts) - _TOLD} more" if len(parts) > _TOLD else ""
-    return ", ".join(parts[:_TOLD]) + more
+    return first_of(parts, _TOLD)
 
 
 def _left_out(here: frozenset[Place], wanted: frozenset[Place]) -> set[Place]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tfguard.model.disposition import Disposition
+from tfguard.model.naming import first_of
 from tfguard.model.operation import Intent, Operation, OperationStatus, Outcome, Result, Step
 from tfguard.model.transition import Transition
 
@@ -154,5 +155,6 @@ def _why_so(result: Result) -> str:
         return "nothing is open any more"
     unpushed = result.errored_state is not None and not result.errored_state.pushed
     steps = [step.address for step in result.steps if step.open]
-    named = ", ".join(steps[:_NAMED]) + (f" and {len(steps) - _NAMED} more" if len(steps) > _NAMED else "")
-    return "; ".join(filter(None, (f"open: {named}" if steps else "", "a state was not saved" if unpushed else "")))
+    return "; ".join(
+        filter(None, (f"open: {first_of(steps, _NAMED)}" if steps else "", "a state was not saved" if unpushed else ""))
+    )

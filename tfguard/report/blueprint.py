@@ -9,6 +9,7 @@ from datetime import datetime
 from tfguard.model.blueprint_request import RequestState
 from tfguard.model.blueprint_view import BlueprintView, ListedRequest, ObjectView, PlanOutline, ProbeView, StepView
 from tfguard.model.durations import in_words
+from tfguard.model.naming import first_of
 from tfguard.model.operation import StepStatus
 from tfguard.model.printable import all_printable
 from tfguard.report.paint import Paint
@@ -106,9 +107,9 @@ def _but(view: BlueprintView) -> str:
         told.append(f"{many} probe{'s' if many > 1 else ''} failed when last asked")
     taken = {step.id for step in view.steps if step.status in (StepStatus.DESTROYED, StepStatus.ABSENT)}
     if names := [name for name in view.changed_steps if name in taken]:
-        told.append(f"{_few(names)} {'was' if len(names) == 1 else 'were'} taken away by `destroy --step`")
+        told.append(f"{first_of(names, _FEW)} {'was' if len(names) == 1 else 'were'} taken away by `destroy --step`")
     if names := [name for name in view.changed_steps if name not in taken]:
-        told.append(f"{_few(names)} {'is not as it was' if len(names) == 1 else 'are not as they were'}")
+        told.append(f"{first_of(names, _FEW)} {'is not as it was' if len(names) == 1 else 'are not as they were'}")
     return " and ".join(told) or "not every probe was asked"
 
 
@@ -139,10 +140,10 @@ def waits(step: StepView, statuses: Mapping[str, StepStatus]) -> str:
     """What a pending step waits for, and what that hangs on, with the `statuses` of all steps; empty for any other."""
     if not step.blocked_by:
         return ""
-    told = f"behind {_few([_named(name, statuses) for name in step.blocked_by])}"
+    told = f"behind {first_of([_named(name, statuses) for name in step.blocked_by], _FEW)}"
     further = [name for name in step.held_up_by if name not in step.blocked_by]
     culprits = [_named(name, statuses) for name in further if statuses.get(name) is not StepStatus.PENDING]
-    return f"{told}, held up by {_few(culprits)}" if culprits else told
+    return f"{told}, held up by {first_of(culprits, _FEW)}" if culprits else told
 
 
 def plan_text(plan: PlanOutline) -> str:
@@ -229,7 +230,7 @@ def _facts(step: StepView, behind: str, now: datetime) -> Iterator[str]:
     if behind:
         yield behind
     elif step.needs:
-        yield f"needs {_few(step.needs)}"
+        yield f"needs {first_of(step.needs, _FEW)}"
     if step.owned_by:
         yield f"owned by {step.owned_by}"
     if step.objects:
@@ -246,10 +247,6 @@ def _named(name: str, statuses: Mapping[str, StepStatus]) -> str:
     """A step, with its status where that says more than that it waits, too."""
     status = statuses.get(name, StepStatus.PENDING)
     return name if status is StepStatus.PENDING else f"{name} ({status.value})"
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
 
 
 def _stamp(at: datetime) -> str:

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from tfguard.model.blueprint_view import BlueprintView, StepView
 from tfguard.model.durations import in_words
+from tfguard.model.naming import first_of
 from tfguard.model.operation import StepStatus
 from tfguard.model.printable import printable
 from tfguard.report.blueprint import counted, failed_before, headline, object_text, waits
@@ -157,8 +158,7 @@ def _foot_lines(view: BlueprintView) -> Iterator[tuple[str, bool]]:
 def _description(view: BlueprintView) -> str:
     """What the picture says, for those who do not see it: whatever is not simply done."""
     told = [f"{step.id} is {step.status.value}" for step in view.steps if step.status is not StepStatus.OK]
-    more = f", and {len(told) - _MOST_LINES} more" if len(told) > _MOST_LINES else ""
-    return f"Steps: {counted(view.steps)}. {', '.join(told[:_MOST_LINES])}{more}"
+    return f"Steps: {counted(view.steps)}. {first_of(told, _MOST_LINES)}"
 
 
 def _markers() -> Iterator[str]:

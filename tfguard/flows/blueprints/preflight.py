@@ -29,6 +29,7 @@ from tfguard.model.blueprint_decision import DecisionKind, Told
 from tfguard.model.blueprint_request import BlueprintObject, Request, StepRecord
 from tfguard.model.blueprint_view import PlanOutline
 from tfguard.model.durations import in_words
+from tfguard.model.naming import first_of
 from tfguard.model.plan import Action, Plan, PlannedChange, ProviderConfig
 from tfguard.model.preflight import CheckName, CheckResult, CheckStatus
 from tfguard.model.reference import references_in
@@ -159,11 +160,11 @@ class Preflight:
                 by_outputs_of=tuple(other for other in self._taken(name, _IN_PLAN) if other in moving),
             )
         if (behind := self._behind.get(name)) is not None:
-            return PlanOutline(untold=f"cannot be planned before {_some(behind)} gives its outputs")
+            return PlanOutline(untold=f"cannot be planned before {first_of(behind, _NAMED)} gives its outputs")
         if CheckName.STACKS in self._left_out:
             return PlanOutline(untold="not planned: the check `stacks` is skipped")
         if name in self._later_ones:
-            return PlanOutline(untold=f"cannot be planned before {_some(self._later_ones[name])} is done")
+            return PlanOutline(untold=f"cannot be planned before {first_of(self._later_ones[name], _NAMED)} is done")
         # Why, in the engine's own words, goes to the user alone (rule 10).
         return PlanOutline(untold="cannot be planned: the engine, or what it needs, refuses that", refused=True)
 
@@ -219,7 +220,7 @@ class Preflight:
         if failed or found:
             return failed or [CheckResult(check, _OK, ", ".join(found))]
         if self._names:
-            return [CheckResult(check, _UNKNOWN, f"no stack could be opened yet: {_some(self._names)}")]
+            return [CheckResult(check, _UNKNOWN, f"no stack could be opened yet: {first_of(self._names, _NAMED)}")]
         return [CheckResult(check, _OK, "no stack is left to apply")]
 
     def _plan_all(self) -> Sequence[CheckResult]:
@@ -314,7 +315,7 @@ class Preflight:
         return CheckResult(CheckName.STACKS, _FAILED, f"{name}: {why}", advice)
 
     def _later(self, name: str, behind: Sequence[str], more: str = "") -> CheckResult:
-        self._unplanned[name] = f"not known before {_some(behind)}{more}"
+        self._unplanned[name] = f"not known before {first_of(behind, _NAMED)}{more}"
         return CheckResult(CheckName.STACKS, _UNKNOWN, f"{name}: {self._unplanned[name]}")
 
     def _records(self) -> Sequence[CheckResult]:
@@ -336,7 +337,7 @@ class Preflight:
             n for n in self._names if n not in self._stacks and not isinstance(self._troubles.get(n), RecordError)
         ]
         if closed:
-            found.append(CheckResult(check, _UNKNOWN, f"where {_some(closed)} would be recorded"))
+            found.append(CheckResult(check, _UNKNOWN, f"where {first_of(closed, _NAMED)} would be recorded"))
         if not any(result.status is _FAILED for result in found):
             many = f", and the places of {len(self._stacks)} stack(s)" if self._stacks else ""
             found.insert(0, CheckResult(check, _OK, f"{self._context.requests.location}{many}"))
@@ -398,11 +399,6 @@ class Preflight:
         for plan in plans:
             del untold[plan.name]
         return CloudChecks(self._context, self._around, plans, untold)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _makes(plan: Plan) -> str:

@@ -23,11 +23,13 @@ from tfguard.flows.blueprints.stopping import Stopping
 from tfguard.model.blueprint import OnFailure, StepKind, stands_behind
 from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import Request, RequestEvent, RequestIntent, RequestState, fold
+from tfguard.model.naming import first_of
 from tfguard.model.operation import StepStatus
 from tfguard.model.preflight import CheckResult
 from tfguard.reconcile.blueprint_steps import undone_by_compensation
 
 _S = RequestState
+_NAMED = 10
 _BEGINS_WITH_REPAIR = (_S.READY, _S.PARTIAL_FAILURE, _S.RETAINED_FOR_REVIEW)
 _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
 
@@ -262,7 +264,7 @@ class _Provision:
         if not failed:
             return self._become(_S.READY, "every step is done and verified, and each probe passed")
         errors = [name for name in failed if self._journal.request.step(name).status is StepStatus.ERROR]
-        self._fail(f"not done: {', '.join(failed)}", errors[0] if errors else None)
+        self._fail(f"not done: {first_of(failed, _NAMED)}", errors[0] if errors else None)
         self._compensate()
         return self._journal.request
 

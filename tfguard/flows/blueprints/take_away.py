@@ -20,11 +20,13 @@ from tfguard.flows.blueprints.stopping import Stopping
 from tfguard.model.blueprint import StepKind, however_far, stands_behind
 from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import Request, RequestEvent, RequestState
+from tfguard.model.naming import first_of
 from tfguard.model.operation import StepStatus
 from tfguard.reconcile.blueprint_objects import holds_data
 from tfguard.reconcile.blueprint_steps import decide_undo
 
 _S = RequestState
+_NAMED = 10
 _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
 
 
@@ -126,7 +128,8 @@ class _TakeAway:
         kept = [name for name in left if request.step(name).status is StepStatus.RETAINED]
         broken = [name for name in left if request.step(name).status in (StepStatus.ERROR, StepStatus.RUNNING)]
         if kept and not broken and not self._stopping.wanted and request.state is _S.SETTLED:
-            return self._become(_S.RETAINED_FOR_REVIEW, f"{', '.join(kept)} is kept; all else that may go is gone")
+            told = f"{first_of(kept, _NAMED)} is kept; all else that may go is gone"
+            return self._become(_S.RETAINED_FOR_REVIEW, told)
         return request
 
     def some(self) -> None:
@@ -160,8 +163,8 @@ class _TakeAway:
         records = {name: request.step(name) for name in self._context.blueprint.steps}
         others = [name for name, record in records.items() if not record.made and record.status not in _GONE]
         unseen = [found.address for record in records.values() for found in record.standing]
-        told = [f"{', '.join(others)} was never begun, and its stack is left as it is"] if others else []
-        told += [f"what became of {', '.join(unseen)} was not seen"] if unseen else []
+        told = [f"{first_of(others, _NAMED)} was never begun, and its stack is left as it is"] if others else []
+        told += [f"what became of {first_of(unseen, _NAMED)} was not seen"] if unseen else []
         return "; ".join(["all else is confirmed gone" if told else "everything is confirmed gone", *told])
 
     def _one(self, name: str) -> bool:
@@ -196,8 +199,8 @@ class _TakeAway:
             seen.update(new)
             further += new
         roots = sorted(one for one in seen if not left[one])
-        hangs = f", since {', '.join(roots)} stays" if set(roots) - set(left[name]) else ""
-        return "; ".join([*filter(None, told), f"{', '.join(left[name])} is not gone{hangs}"])
+        hangs = f", since {first_of(roots, _NAMED)} stays" if set(roots) - set(left[name]) else ""
+        return "; ".join([*filter(None, told), f"{first_of(left[name], _NAMED)} is not gone{hangs}"])
 
     def _become(self, state: RequestState, why: str) -> Request:
         self._context.console.say(f"{state.value}: {why}")
