@@ -394,6 +394,13 @@ def test_the_gaps_of_two_operations_on_one_address_are_both_told() -> None:
     assert [gap.reason for gap in coverage_of([first, second]).gaps] == ["name = app", "not looked up"]
 
 
+def test_an_operation_that_runs_now_is_not_to_be_recovered() -> None:
+    one = operation(left(ROLE, Outcome.RECORDED), finished=False)
+    assert "recover" in coverage_of([one]).gaps[0].reason
+    assert "recover" in coverage_of([one], "another").gaps[0].reason
+    assert coverage_of([one], one.id).gaps[0].reason == "it is running: look again when it has ended"
+
+
 def test_every_operation_that_is_open_shows_in_findings_gaps_or_errored_state() -> None:
     for outcome in Outcome:
         for observed in ((), (ORPHAN,), (IN_STATE,)):

@@ -105,6 +105,8 @@ def command(
     that would touch anything else, applies it as a recorded operation, and takes the blocks away. An object that no
     configuration knows gets one. -var, -var-file and -state of the apply can be given.
     """
+    if strange := next((one for one in orphans if one.startswith("-")), None):
+        raise UsageError(f"--orphan {strange} names no finding", "give it the id of one: see `tfguard orphans list`")
     if not orphans:
         return run_repair(invocation, "import", arguments)
     from tfguard.cli.scan_places import scanned_provider  # it knows the clouds, which only an adoption needs

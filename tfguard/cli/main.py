@@ -44,8 +44,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "version": ("version", "own, engine and provider versions"),
 }
 
-# What a command may need that is installed apart: module -> package. jmespath comes with boto3.
-_INSTALLED_APART: Mapping[str, str] = {"boto3": "boto3", "botocore": "boto3", "jmespath": "boto3"}
+# What a command may need that is installed apart: module -> package.
+_INSTALLED_APART: Mapping[str, str] = {"boto3": "boto3", "botocore": "boto3"}
 
 
 def run() -> None:

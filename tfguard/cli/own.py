@@ -73,7 +73,7 @@ def run_own(line: CommandLine) -> int:
         if error.ctx is None or error.message != error.ctx.get_help():
             raise UsageError(error.format_message(), see) from error
         # A group without a command: click's error is the whole help.
-        sys.stderr.write(marked(*error.message.split("\n"), see))
+        sys.stderr.write(f"{error.message}\n\n{marked('a command is missing', 'name one of these')}")
         return UsageError.exit_code
     except click.ClickException as error:
         # Click's own code is 2, which here means that something was found.

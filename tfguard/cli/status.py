@@ -104,7 +104,8 @@ def _print(told: _Status, form: str) -> None:
     if told.holder is not None:
         lines += [f"  {told.holder.what}", f"  {told.holder.advice}"]
     if told.operation is None:
-        lines.insert(0, f"no operation is recorded at {told.location}")
+        yet = " yet" if told.holder else ""
+        lines.insert(0, f"no operation is recorded at {told.location}{yet}")
         lines += [f"  next: {action}" for action in told.actions]
     else:
         status = operation_status(told.operation, alive=told.alive)

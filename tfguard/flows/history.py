@@ -177,7 +177,9 @@ def that_tell(records: Records) -> tuple[tuple[Operation, ...], Coverage]:
         looked = [*last_apply, *looked]
     older, damaged = _readable(records, sorted(kept - current))
     coverage = (
-        coverage_of(looked) if looked else Coverage(gaps=(Gap(records.location, "no operation is recorded there"),))
+        coverage_of(looked, records.live_operation())
+        if looked
+        else Coverage(gaps=(Gap(records.location, "no operation is recorded there"),))
     )
     found = {operation.id: operation for operation in (*looked, *older)}
     coverage = replace(coverage, gaps=(*coverage.gaps, *damaged, *lost))

@@ -34,8 +34,8 @@ from tfguard.reconcile.wanted import lists_lag, named_object
 
 _TO_BE_SETTLED = (Verdict.ORPHANED, Verdict.DUPLICATED, Verdict.UNMANAGED)
 _NOBODY_ASKED = (
-    "check the credentials, and whom `scan:` and `providers:` of tfguard.yaml, --region and --account say to ask; then "
-    "scan again"
+    "install what is missing, or check the credentials, and whom `scan:` and `providers:` of tfguard.yaml, --region "
+    "and --account say to ask; then scan again"
 )
 _MOST_NAMED = 3
 _LEFT_OUT = (Verdict.IGNORED, Verdict.FOREIGN, Verdict.SOFT_DELETED)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TAGGING = "resourcegroupstaggingapi"
 """The service that tags an object of any other by its ARN."""
 
-_NO_SDK = "boto3 is not installed: pip install boto3"
+_NO_SDK = "boto3 is not installed: `pip install boto3`"
 
 
 class AwsActions:

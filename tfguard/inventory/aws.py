@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tfguard.inventory.aws_listing import AwsLister
 
 CLOUD = "aws"
-_NO_SDK = "boto3 is not installed: pip install boto3"
+_NO_SDK = "boto3 is not installed: `pip install boto3`"
 
 
 class AwsInventory:

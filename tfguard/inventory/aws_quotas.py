@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SERVICE = "service-quotas"
 _CLOUD = "aws"
 _GLOBAL = "global"
-_NO_SDK = "boto3 is not installed: pip install boto3"
+_NO_SDK = "boto3 is not installed: `pip install boto3`"
 
 
 class AwsQuotas:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfguard.inventory.google_access import GoogleAccesses
     from tfguard.inventory.google_listing import GoogleLister
 
-NO_LIBRARY = "google-cloud-asset or google-cloud-resource-manager is not installed: pip install 'tfguard[google]'"
+NO_LIBRARY = "Google's libraries are not installed: `pip install google-cloud-asset google-cloud-resource-manager`"
 _GLOBAL = "global"
 
 

@@ -60,7 +60,11 @@ _BUSY_WORDS = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "RATE_LIM
 _DISABLED = "SERVICE_DISABLED"
 _NO_CREDENTIALS = (DefaultCredentialsError, RefreshError)
 _CLIENTS = ("google.cloud.asset_v1", "google.cloud.resourcemanager_v3")
-_UNUSABLE, _REFUSED = "the credentials cannot be used", "the credentials are refused"
+_UNUSABLE = (
+    "no credentials of Google Cloud that can be used: set GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth "
+    "application-default login`"
+)
+_REFUSED = "Google Cloud refuses the credentials"
 _AGENT = "tfguard"
 
 

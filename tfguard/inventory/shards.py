@@ -84,7 +84,7 @@ def lister_for(
         if not _is_address(executor.removeprefix(DASK)):
             raise UsageError(f"{executor} names no scheduler", f"write {DASK}HOST:PORT, such as {DASK}localhost:8786")
         if find_spec("distributed") is None:
-            raise UsageError("Dask is not installed", "pip install 'tfguard[dask]'")
+            raise UsageError("Dask is not installed", "install it: `pip install distributed`")
         return DaskLister(executor.removeprefix(DASK), worker_inventory, stop)
     raise UsageError(
         f"{executor} is no executor", f"use {THREADS}, {PROCESSES}, or {DASK}HOST:PORT of a Dask scheduler"

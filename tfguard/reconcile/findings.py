@@ -137,12 +137,17 @@ def object_of(seen: ObservedObject) -> CloudObject:
     )
 
 
-def coverage_of(operations: Sequence[Operation]) -> Coverage:
-    """How far the looks of these operations reached: refused lists, and open steps that no finding stands for."""
+def coverage_of(operations: Sequence[Operation], live: str | None = None) -> Coverage:
+    """How far the looks of these operations reached: refused lists, and open steps that no finding stands for.
+
+    `live` is the id of the operation that runs now, which nobody can look up before it ends.
+    """
     gaps: dict[str, Gap] = {}
     for operation in operations:
         if operation.result is None:
-            gaps[operation.id] = Gap(f"operation {operation.id}", "it was not looked up yet: `tfguard recover`")
+            running = "it is running: look again when it has ended"
+            reason = running if operation.id == live else "it was not looked up yet: `tfguard recover`"
+            gaps[operation.id] = Gap(f"operation {operation.id}", reason)
             continue
         for text in operation.result.gaps:
             scope, _, reason = text.partition(": ")
