@@ -100,6 +100,23 @@ def test_each_project_has_a_listing_of_its_own() -> None:
     assert {part.account for part in result.scope.lists} == {"app-prod", "app-test", "app-empty"}
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_of_two_folders_of_one_organization_both_count(again: bool) -> None:
+    """Each tells its own part of what lies in the organization, as no list of it all."""
+
+    def part(*names: str) -> Listing:
+        objects = tuple(topic(name, "organizations/1") for name in names)
+        return replace(listing("organizations/1", *objects), exhaustive=False)
+
+    parts = [part("of-both", "first"), part("of-both", "second")]
+    whole = [listing("organizations/1", *(topic(name, "organizations/1") for name in ("of-both", "third")))]
+    result = run([*parts, *parts, *(whole if again else [])])
+    names = ["of-both", "first", "second", *(["third"] if again else [])]
+    assert told(result) == dict.fromkeys(names, Verdict.UNMANAGED)
+    assert result.summary == {"unmanaged": len(names)}
+    assert bool(result.complete_listings) is again
+
+
 def test_a_type_of_which_no_project_has_an_answer_is_a_gap() -> None:
     result = run([])
     assert [gap.reason for gap in result.coverage.gaps] == ["1 lists were not answered"]

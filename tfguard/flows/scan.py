@@ -111,7 +111,7 @@ class _Scan:
         self._listed: set[tuple[str, str | None, str, str]] = set()
         self._cut: set[Place] = set()
         self._asked_as: dict[tuple[str, str | None], str] = {}
-        self._from_cut: dict[tuple[str, str | None, str, str], set[tuple[str, ...]]] = {}
+        self._from_parts: dict[tuple[str, str | None, str, str], set[tuple[str, ...]]] = {}
         self._summary: Counter[str] = Counter()
         self._left_out: Counter[str] = Counter()
         self._findings: list[Finding] = []
@@ -214,7 +214,7 @@ class _Scan:
         if listing.gap is not None:
             self._gaps[listing.gap] = None
             self._cut.add(place)
-        if place in self._listed and scope.account is not None:
+        if place in self._complete and scope.account is not None:
             return  # two provider configurations that lead to one place
         listing = self._without_known(listing, place)
         if listing.gap is None:
@@ -233,19 +233,19 @@ class _Scan:
                 yield found
 
     def _without_known(self, listing: Listing, place: tuple[str, str | None, str, str]) -> Listing:
-        """The listing without what an earlier one of the same place had, of which something was missing."""
+        """The listing without what earlier ones of the same place had, that were not complete."""
         if listing.scope.account is None:
             return listing  # whether it is the same place is not known
-        known = self._from_cut.get(place, set())
+        known = self._from_parts.get(place, set())
         if known:
             listing = replace(
                 listing,
                 objects=tuple(found for found in listing.objects if found.key not in known),
                 soft_deleted=tuple(found for found in listing.soft_deleted if found.key not in known),
             )
-        if listing.gap is not None:
+        if not listing.complete:
             known.update(found.key for found in (*listing.objects, *listing.soft_deleted))
-            self._from_cut[place] = known
+            self._from_parts[place] = known
         return listing
 
     def _ruled(self, found: CloudObject, ruling: Ruling | None) -> bool:
