@@ -285,3 +285,18 @@ def test_a_tainted_object_that_an_index_lacks_is_left_to_the_engine(monkeypatch:
     finding = Finding("o-1", Verdict.TAINTED, Confidence.CERTAIN, STEP.address, None, None)
     asked = (SimpleNamespace(around=surroundings), finding, held, None, untaint.UntaintOptions("kept"))
     assert not untaint._is_listed(*asked)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "told"),
+    [(NETWORK, ID, type(None)), (ACCOUNT, "projects/app/serviceAccounts/robot@app.iam.gserviceaccount.com", Refusal)],
+)
+def test_what_is_listed_under_a_name_that_was_read_nowhere_is_not_gone_because_its_service_does_not_know_that(
+    kind: str, name: str, told: type
+) -> None:
+    entry = CATALOG.get(kind)
+    found = named_object(entry, name, SCOPE) if entry else None
+    assert found is not None
+    service = Service(answers(Listing(kind, SCOPE, (found,))), says=lambda one: Detail(one, gone=True))
+    surroundings, *_ = around(service)
+    assert isinstance(object_now(surroundings, found, ProviderConfig("google", STEP.provider)), told)

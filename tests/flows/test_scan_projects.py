@@ -146,6 +146,15 @@ def test_what_is_in_the_index_alone_is_no_finding() -> None:
     assert result.summary == {"unmanaged": 1}
 
 
+def test_what_its_service_does_not_know_by_a_name_that_was_read_nowhere_is_no_proof_of_absence() -> None:
+    kind, zone = "google_dns_managed_zone", "projects/app-prod/managedZones/example.com."
+    found = replace(topic("zone"), type=kind, id=zone, import_id=zone)
+    details = Details(gone=["zone"], types=(kind,))
+    result = run([replace(listing("app-prod", found), type=kind)], details=details)
+    assert told(result) == {"zone": Verdict.UNKNOWN}
+    assert exit_code_of(result) == 3
+
+
 def test_what_the_index_lacks_is_missing_only_where_its_own_service_has_it_no_more() -> None:
     new, lost, hidden = topic("new"), topic("lost"), topic("hidden")
     details = Details(gone=["lost"], refused=["hidden"])

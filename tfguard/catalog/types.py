@@ -203,7 +203,8 @@ class ResourceType:
     `quotas` are the limits that its objects count towards. `asset` tells under which names an inventory of the whole
     cloud lists it (`list` is made of it then), and `get` how its own service is asked about one object. What of these
     nobody has read in the service's documentation is named in `unverified`: `asset` for the names, `created` for the
-    time. Such a type is not destroyed, and such a time is no evidence. `undeletable` tells why nothing deletes
+    time. Such a type is not destroyed, a service that does not know such a name proves nothing, and such a time is no
+    evidence. `undeletable` tells why nothing deletes
     such an object, where the provider's own destroy would do no more than forget it, or make it useless.
     """
 
@@ -269,6 +270,12 @@ class ResourceType:
         what = {"asset": "what the inventory calls it", "created": "the creation time that is told of it"}
         told = " and ".join(what[name] for name in self.unverified)
         return f"{told} was not checked against the documentation of {self.service}" if told else None
+
+    @property
+    def has_guessed_names(self) -> bool:
+        """Whether what the inventory tells of an object's names may be wrong: a service that does not know such a name
+        may have the object all the same."""
+        return "asset" in self.unverified
 
     @property
     def can_be_destroyed(self) -> bool:

@@ -11,7 +11,7 @@ from tfguard.catalog.catalog import Catalog
 from tfguard.flows.providers import provider_for
 from tfguard.model.cloud import cloud_of_type
 from tfguard.model.config import Config
-from tfguard.model.inventory import UNKNOWN_REGION, Gap, Listing, Scope
+from tfguard.model.inventory import UNKNOWN_REGION, CloudObject, Detail, Gap, Listing, Scope
 from tfguard.model.operation import BaselineEntry, Step
 from tfguard.model.plan import ProviderConfig
 from tfguard.ports import Clock, Console, Inventory
@@ -19,6 +19,10 @@ from tfguard.reconcile.look import ListingKey, listings_for
 
 _AT_ONCE = 8
 _LISTENS_EVERY = 0.1
+_GUESSED = (
+    "its service does not know it by what the inventory calls it, which proves nothing: that was not checked against "
+    "the service's documentation"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,15 @@ class Surroundings:
     config: Config
     clock: Clock
     console: Console
+
+
+def listed_detail(found: CloudObject, provider: ProviderConfig, inventory: Inventory, catalog: Catalog) -> Detail:
+    """What its own service says of an object that is listed. Of one whose listed names may be wrong it is no word of
+    absence that the service does not know them."""
+    answer, kind = inventory.detail(found, provider), catalog.get(found.type)
+    if not answer.gone or kind is None or not kind.has_guessed_names:
+        return answer
+    return Detail(found, Gap(f"{Scope(found.cloud, found.account, found.region)} {found.type}", _GUESSED))
 
 
 class Looking:

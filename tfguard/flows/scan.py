@@ -14,6 +14,7 @@ from datetime import timedelta
 
 from tfguard.catalog.catalog import Catalog
 from tfguard.errors import ExitCode, InputError, InterruptedRunError
+from tfguard.flows.looking import listed_detail
 from tfguard.flows.parallel import Parallel
 from tfguard.flows.scan_records import ScannedRecords
 from tfguard.flows.scan_states import ScannedStates
@@ -359,7 +360,7 @@ class _Scan:
     def _detail(self, found: CloudObject) -> Detail:
         provider = self._provider(found)
         if provider is not None:
-            return self._ports.inventory.detail(found, provider)
+            return listed_detail(found, provider, self._ports.inventory, self._ports.catalog)
         kind = self._ports.catalog.get(found.type)
         if kind is None or kind.get is None:
             return Detail(found)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from tfguard.flows.context import StackContext
-from tfguard.flows.looking import Surroundings
+from tfguard.flows.looking import Surroundings, listed_detail
 from tfguard.flows.providers import provider_for
 from tfguard.flows.settle import providers_of
 from tfguard.flows.stray_findings import OwnOperations
@@ -105,7 +105,7 @@ def object_now(around: Surroundings, before: CloudObject, provider: ProviderConf
     confirms = kind is not None and kind.get is not None  # what lists it is an index that lags
     for one in listing.objects:
         if one.key in (before.key, replace(before, account=one.account).key):
-            return _confirmed(around.inventory.detail(one, provider), confirms)
+            return _confirmed(listed_detail(one, provider, around.inventory, around.catalog), confirms)
     if deleted := waiting_in(listing, before):
         told = around.inventory.detail(deleted, provider)
         if told.gone:

@@ -508,8 +508,10 @@ class Round:
             return Listing(entry.type, scope, gap=gap_of(entry.type, scope, "no call lists this type"))
         if parents.gap is not None and not parents.asked:
             return Listing(entry.type, scope, gap=gap_of(entry.type, scope, parents.gap.reason), asked=False)
-        gathered, asker = Gathered(entry, self._entries, scope), _Asker(self._access, call, operation)
         asked = [found for found in parents.objects if not (call.per.only_own and found.ignored_because)]
+        gathered = Gathered(entry, self._entries, scope)
+        above = self._catalog.get(call.per.type)
+        asker = _Asker(self._access, call, operation, guessed=above is not None and above.has_guessed_names)
         refused: list[str] = []
         filled = [_arguments({**call.arguments, **call.per.arguments}, placeholders(found, "")) for found in asked]
         for parent, (found, failure) in zip(asked, in_order(asker, filled, _PARALLEL_CALLS), strict=True):
@@ -557,12 +559,18 @@ class Round:
 
 
 class _Asker:
-    """Asks for single lists, from several threads, and stops asking when nobody answers."""
+    """Asks for single lists, from several threads, and stops asking when nobody answers.
 
-    def __init__(self, access: GoogleAccess, call: ListCall, operation: ServiceList | ManagerList) -> None:
+    What is `guessed` of where they are asked for may be wrong: then that nothing is there is no answer.
+    """
+
+    def __init__(
+        self, access: GoogleAccess, call: ListCall, operation: ServiceList | ManagerList, *, guessed: bool = False
+    ) -> None:
         self._access = access
         self._call = call
         self._operation = operation
+        self._guessed = guessed
         self._silent = Event()
 
     def __call__(self, arguments: Mapping[str, str] | str) -> tuple[list[object], str | None]:
@@ -575,7 +583,7 @@ class _Asker:
         try:
             found.extend(items(self._access, self._operation, arguments))
         except CALL_ERRORS as error:
-            if is_not_found(error):
+            if is_not_found(error) and not self._guessed:
                 return found, None
             if not answered(error):
                 self._silent.set()
