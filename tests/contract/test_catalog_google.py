@@ -44,8 +44,13 @@ LISTED_BY_THEIR_SERVICE = {
 }
 # A key's time may be that of a certificate; the search tells no time of a policy that is known.
 WITHOUT_TIME = {"google_service_account_key", "google_monitoring_alert_policy"}
-# The first has the project's number in a state; the second is of another form in a state of google_cloud_run_service.
-NOT_COMPARED = {("google_secret_manager_secret_version", "name"), ("google_cloud_run_v2_service", "id")}
+# The first has the project's number in a state; the second is of another form in a state of google_cloud_run_service;
+# the third may end in `?uniqueId=`.
+NOT_COMPARED = {
+    ("google_secret_manager_secret_version", "name"),
+    ("google_cloud_run_v2_service", "id"),
+    ("google_compute_instance_template", "id"),
+}
 
 # What an item has besides `at`, where its name does not tell all; and the items of services' own lists.
 MORE: Mapping[str, Mapping[str, object]] = {
@@ -457,6 +462,8 @@ def test_answer_of_the_service_tells_what_made_an_object(kind: str, answer: obje
         ("google_project_service", f"{IN_PROJECT['service']}/run.googleapis.com",
          {"id": "app/run.googleapis.com", "project": "app", "service": "run.googleapis.com"}),
         ("google_storage_bucket", f"{BUCKET}/app-data", {"id": "app-data", "name": "app-data"}),
+        ("google_compute_instance_template", f"{GLOBAL}/instanceTemplates/main",
+         {"id": "projects/app/global/instanceTemplates/main?uniqueId=123", "name": "main", "project": "app"}),
     ],
 )  # fmt: skip
 def test_object_is_known_by_what_a_state_has_of_it(kind: str, name: str, attributes: Mapping[str, str]) -> None:
