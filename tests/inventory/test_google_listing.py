@@ -186,6 +186,26 @@ def test_what_lies_in_a_project_that_waits_for_its_end_is_nobodys_loss(
     assert str(reasons["sys-12345678901234567890123456"]).startswith("it lies in a project that is left out: ")
 
 
+@pytest.mark.parametrize("settings", [{"organization": "123"}, {"projects__0": "*"}])
+def test_what_may_not_be_asked_of_a_project_that_waits_for_its_end_is_no_gap(
+    organization: GoogleSim, google_inventory: GoogleInventory, google_block: Block, settings: dict[str, str]
+) -> None:
+    kinds = (TOPIC, LIEN, "google_service_account_key", "google_sql_database")
+    organization.add("google_service_account", "robot", "ended")
+    organization.add("google_sql_database_instance", "db", "ended")
+    organization.deny("projects/ended")
+    organization.deny("/iam/v1/projects/ended/*")
+    block = google_block(project="", **settings)
+    listings = list(google_inventory.list_many(kinds, block))
+    assert not _gaps(listings)
+    ended = {one.type: one.complete for one in listings if one.scope.account == "ended"}
+    assert ended.keys() == set(kinds)
+    assert not any(ended[kind] for kind in kinds if kind != TOPIC)  # the search of an organization tells all of it
+    assert all(one.complete for one in listings if one.scope.account == "shared")
+    organization.deny("projects/shared")
+    assert (LIEN, "shared") in _gaps(google_inventory.list_many(kinds, block))
+
+
 def test_a_search_that_breaks_off_is_a_gap_of_what_was_not_told_whole(
     organization: GoogleSim, google_inventory: GoogleInventory, google_block: Block
 ) -> None:

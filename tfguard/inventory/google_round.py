@@ -8,7 +8,7 @@ them are in memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from threading import Event
@@ -491,7 +491,10 @@ class Round:
         arguments = [{"parent": f"{_AT.get(entry.list.operation, '')}{place}"} for place in asked_at]
         answers = in_order(asker, arguments, _PARALLEL_CALLS)
         for (place, project), (found, failure) in zip(places, answers, strict=True):
-            refused += [failure] if failure else []
+            if failure and failure.denied and project and project.is_ending:
+                exhaustive = False
+            elif failure:
+                refused.append(failure.reason)
             account = project.id if project is not None else place
             for item in found:
                 gathered.add_listed(item, project, account=None if account == scope.account else account)
@@ -513,16 +516,19 @@ class Round:
         above = self._catalog.get(call.per.type)
         asker = _Asker(self._access, call, operation, guessed=above is not None and above.has_guessed_names)
         refused: list[str] = []
+        some = not parents.exhaustive or call.operation in _SOME
         filled = [_arguments({**call.arguments, **call.per.arguments}, placeholders(found, "")) for found in asked]
         for parent, (found, failure) in zip(asked, in_order(asker, filled, _PARALLEL_CALLS), strict=True):
-            refused += [failure] if failure else []
-            own = parent.account if found and parent.account and _is_project(parent.account) else ""
+            own = parent.account if (found or failure) and parent.account and _is_project(parent.account) else ""
             project = self._project(own) if own else None
+            if failure and failure.denied and project and project.is_ending:
+                some = True
+            elif failure:
+                refused.append(failure.reason)
             for item in found:
                 gathered.add_listed(item, project, parent, None if parent.account == scope.account else parent.account)
         failures = [f"{refused[0]} ({len(refused)} of {len(asked)} {call.per.type})"] if refused else []
         failures += [f"{parents.type}: {parents.gap.reason}"] if parents.gap else []
-        some = not parents.exhaustive or call.operation in _SOME
         return gathered.listing(failures, exhaustive=not some, asked=parents.asked)
 
     # Pieces
@@ -558,6 +564,15 @@ class Round:
         return account == self._reach.account
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why a list is not whole. What its service has `denied`, or does not know, in a project that waits for its end is
+    nobody's loss."""
+
+    reason: str
+    denied: bool = False
+
+
 class _Asker:
     """Asks for single lists, from several threads, and stops asking when nobody answers.
 
@@ -573,12 +588,12 @@ class _Asker:
         self._guessed = guessed
         self._silent = Event()
 
-    def __call__(self, arguments: Mapping[str, str] | str) -> tuple[list[object], str | None]:
+    def __call__(self, arguments: Mapping[str, str] | str) -> tuple[list[object], _Failure | None]:
         """The items, none below what is gone by now, and why they are not all."""
         if isinstance(arguments, str):
-            return [], f"no {arguments} for {self._operation.name}"
+            return [], _Failure(f"no {arguments} for {self._operation.name}")
         if self._silent.is_set():
-            return [], f"not asked {self._operation.name}"
+            return [], _Failure(f"not asked {self._operation.name}")
         found: list[object] = []
         try:
             found.extend(items(self._access, self._operation, arguments))
@@ -587,7 +602,7 @@ class _Asker:
                 return found, None
             if not answered(error):
                 self._silent.set()
-            return found, refusal(error, self._operation.name)
+            return found, _Failure(refusal(error, self._operation.name), is_denied(error) or is_not_found(error))
         return found, None
 
 
