@@ -281,6 +281,7 @@ IN_PROJECT = {
     "sink": "//logging.googleapis.com/projects/app/sinks",
     "service": "//serviceusage.googleapis.com/projects/app/services",
     "topic": "//pubsub.googleapis.com/projects/app/topics",
+    "subscription": "//pubsub.googleapis.com/projects/app/subscriptions",
     "account": "//iam.googleapis.com/projects/app/serviceAccounts",
     "repository": "//artifactregistry.googleapis.com/projects/app/locations/europe-west1/repositories",
 }
@@ -330,6 +331,14 @@ PROJECTS = "//cloudresourcemanager.googleapis.com/projects"
         ("google_project_service", f"{IN_PROJECT['service']}/bigquery.googleapis.com", "every new project"),
         ("google_project_service", f"{IN_PROJECT['service']}/run.googleapis.com", None),
         ("google_pubsub_topic", f"{IN_PROJECT['topic']}/eventarc-europe-west1-trigger-123", "Eventarc"),
+        ("google_pubsub_topic", f"{IN_PROJECT['topic']}/eventarc-orders", None),
+        ("google_pubsub_topic", f"{IN_PROJECT['topic']}/eventarc-orders-123", None),
+        ("google_pubsub_topic", f"{IN_PROJECT['topic']}/eventarc-europe-west1-orders", None),
+        ("google_pubsub_topic", f"{IN_PROJECT['topic']}/gcf-orders", None),
+        ("google_pubsub_subscription", f"{IN_PROJECT['subscription']}/eventarc-us-trigger-sub-123", "Eventarc"),
+        ("google_pubsub_subscription", f"{IN_PROJECT['subscription']}/eventarc-us-trigger-123", None),
+        ("google_pubsub_subscription", f"{IN_PROJECT['subscription']}/eventarc-orders", None),
+        ("google_pubsub_subscription", f"{IN_PROJECT['subscription']}/gcf-orders-archive", None),
         ("google_artifact_registry_repository", f"{IN_PROJECT['repository']}/gcf-artifacts", "Cloud Functions"),
     ],
 )
@@ -349,6 +358,8 @@ def test_what_came_by_itself_is_no_orphan(kind: str, name: str, because: str | N
         ("service-123@container-engine-robot.iam.gserviceaccount.com", "agent of a service"),
         ("firebase-adminsdk-x1@app.iam.gserviceaccount.com", "Firebase"),
         ("service-reader@app.iam.gserviceaccount.com", None),
+        ("service-api@app.example.com.iam.gserviceaccount.com", None),  # of the project example.com:app
+        ("service-2-api@app.example.com.iam.gserviceaccount.com", None),
         ("deploy@app.iam.gserviceaccount.com", None),
     ],
 )
@@ -379,6 +390,12 @@ def test_accounts_of_services_are_known_by_either_form_of_their_names(email: str
         ("google_compute_instance_template", f"{GLOBAL}/instanceTemplates/gke-main-pool-1a2b", {},
          ("google_container_cluster", "name", f"{NAMED_IN}gke-main-pool-1a2b")),
         ("google_compute_url_map", f"{GLOBAL}/urlMaps/k8s2-um-1", {}, ("google_container_cluster", "name", ANY_VALUE)),
+        ("google_compute_subnetwork", f"{REGION}/subnetworks/gke-main-1a2b3c4d-pe-subnet", {},
+         ("google_container_cluster", "name", f"{NAMED_IN}gke-main-1a2b3c4d-pe-subnet")),
+        ("google_pubsub_topic", f"{IN_PROJECT['topic']}/gcf-resize-europe-west1-images", {},
+         ("google_cloudfunctions_function", "name", f"{NAMED_IN}gcf-resize-europe-west1-images")),
+        ("google_pubsub_subscription", f"{IN_PROJECT['subscription']}/gcf-resize-europe-west1-images", {},
+         ("google_cloudfunctions_function", "name", f"{NAMED_IN}gcf-resize-europe-west1-images")),
         ("google_compute_address", f"{REGION}/addresses/nat-auto-ip-1-2", {},
          ("google_compute_router", "name", ANY_VALUE)),
         ("google_container_node_pool",
@@ -392,6 +409,29 @@ def test_what_something_else_made_names_its_maker(
     found = _named(ENTRIES[kind], name, labels=dict(labels))
     assert maker in {(one.type, one.key, one.value) for one in found.made_by}
     assert found.ignored_because is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [
+        ("google_compute_forwarding_rule", f"{REGION}/forwardingRules"),
+        ("google_compute_global_forwarding_rule", f"{GLOBAL}/forwardingRules"),
+        ("google_compute_address", f"{REGION}/addresses"),
+        ("google_compute_global_address", f"{GLOBAL}/addresses"),
+        ("google_compute_backend_service", f"{GLOBAL}/backendServices"),
+        ("google_compute_health_check", f"{GLOBAL}/healthChecks"),
+        ("google_compute_url_map", f"{GLOBAL}/urlMaps"),
+        ("google_compute_target_https_proxy", f"{GLOBAL}/targetHttpsProxies"),
+        ("google_compute_ssl_certificate", f"{GLOBAL}/sslCertificates"),
+        ("google_compute_firewall", f"{GLOBAL}/firewalls"),
+    ],
+)
+def test_balancers_of_clusters_are_known_of_one_and_of_several(kind: str, place: str) -> None:
+    names = ["gkegw1-a1b2-web", "gkemcg1-web-a1b2", "mci-l7" if "firewall" in kind else "mci-a1b2-web"]
+    for name in names:
+        makers = _named(ENTRIES[kind], f"{place}/{name}").made_by
+        assert ("google_container_cluster", ANY_VALUE) in {(one.type, one.value) for one in makers}, name
+    assert not _named(ENTRIES[kind], f"{place}/web").made_by
 
 
 def test_where_a_label_names_the_cluster_no_other_one_may_be_the_maker() -> None:
@@ -411,7 +451,8 @@ def test_a_name_alone_is_never_a_certain_word_of_the_maker() -> None:
 
 def test_a_firewall_of_a_persons_own_is_no_clusters() -> None:
     kind = ENTRIES["google_compute_firewall"]
-    assert not _named(kind, f"{GLOBAL}/firewalls/k8s-team-rule").made_by
+    for name in ("k8s-team-rule", "mci-office"):
+        assert not _named(kind, f"{GLOBAL}/firewalls/{name}").made_by
     for name in ("k8s-fw-a1b2", "k8s2-x-fw", "k8s-0123456789abcdef-node-http-hc"):
         assert _named(kind, f"{GLOBAL}/firewalls/{name}").made_by
 
