@@ -20,6 +20,12 @@ HTTPS = "https://compute.googleapis.com/compute/v1/projects/p/global/networks?al
         ("error creating project p (p): googleapi: Error 409: Requested entity already exists, alreadyExists",
          K.ALREADY_EXISTS),
         ("Error creating Topic: rpc error: code = AlreadyExists desc = Resource already exists", K.ALREADY_EXISTS),
+        ("Error creating Database: googleapi: Error 400: Invalid request: failed to create database d. Detail: pq: "
+         'database "d" already exists., invalid', K.ALREADY_EXISTS),
+        ("Error creating Database: googleapi: Error 400: Invalid request: failed to create database d. Detail: "
+         "Can't create database 'd'; database exists, invalid", K.ALREADY_EXISTS),
+        ("Error creating Account: googleapi: Error 400: it is there, alreadyExists", K.ALREADY_EXISTS),
+        ("Error creating Network: googleapi: Error 403: the quota of it already exists, forbidden", K.REFUSED),
         ("Error creating Network: googleapi: Error 403: Required 'compute.networks.create' permission, forbidden",
          K.REFUSED),
         ("Error creating Instance: googleapi: Error 400: Invalid value for field 'resource.name', invalid", K.REFUSED),
@@ -49,7 +55,7 @@ HTTPS = "https://compute.googleapis.com/compute/v1/projects/p/global/networks?al
 def test_a_create_is_refused_only_where_no_earlier_try_can_have_been_accepted(words: str, kind: K) -> None:
     told = classify(words)
     assert told.kind is kind
-    assert (told.operation == CREATES) is (kind is K.REFUSED or (kind is K.ALREADY_EXISTS and "409" in words))
+    assert (told.operation == CREATES) is (kind is K.REFUSED or (kind is K.ALREADY_EXISTS and "googleapi" in words))
 
 
 @pytest.mark.parametrize(

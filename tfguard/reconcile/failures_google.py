@@ -20,7 +20,7 @@ _WAITED = re.compile(r"[\s\"']*Error waiting to create\b")
 # Only what begins so is about the call that makes the object. A read, a wait or a poll comes after an accepted one.
 _OF_THE_CREATE = re.compile(r"[\s\"']*error creating\b", re.IGNORECASE)
 _AFTER_IT = re.compile(r"\b(?:waiting (?:for|to)|while waiting|reading|retrieving|polling|operation)\b", re.IGNORECASE)
-_EXISTS = re.compile(r"already ?exists\b|already own", re.IGNORECASE)
+_EXISTS = re.compile(r"already ?exists\b|already own|\bdatabase exists\b", re.IGNORECASE)
 
 # What a reason may be called in a record: any other last word of a text may be somebody's secret.
 _REFUSALS = frozenset(
@@ -95,7 +95,8 @@ def _answered(status: int, by_the_service: bool, before: str, after: str) -> Fai
     reasons = _REASON.findall(after)
     reason = reasons[-1] if reasons else ""
     said = f"Google Cloud: HTTP {status} {reason}".rstrip()
-    if status == 409 and (reason in _EXISTING or _EXISTS.search(after)):
+    # Cloud SQL answers for its databases, and says 400.
+    if status in (400, 409) and (reason in _EXISTING or _EXISTS.search(after)):
         return Failure(FailureKind.ALREADY_EXISTS, said, CREATES, status)
     sure = by_the_service and reason in _REFUSALS and not _UNSURE.intersection(reasons)
     if sure and status in _REFUSING and _OF_THE_CREATE.match(before):
