@@ -268,7 +268,8 @@ def test_a_project_that_nobody_may_see_is_a_gap_where_a_pattern_may_mean_it(
     reason = "the ids of 1 projects are not told, which may be meant: PERMISSION_DENIED on GetProject"
     assert _gaps(listings) == {(TOPIC, None): reason}
     others = google_block(project="", organization="123", projects__0="sha*")
-    assert not _gaps(google_inventory.list_many([TOPIC], others))  # the search tells that its id is no such one
+    (shared,) = google_inventory.list_many([TOPIC], others)  # the search tells that the hidden one's id is no such one
+    assert (shared.scope.account, shared.complete) == ("shared", True)
     organization.number_only = True
     assert set(_gaps(google_inventory.list_many([TOPIC], others))) == {(TOPIC, None)}
 
@@ -316,12 +317,17 @@ def test_lists_of_services_are_asked_for_below_each_parent(
     organization.add("google_dns_managed_zone", "zone", "app-prod")
     organization.add("google_dns_record_set", "A", "app-prod", zone="zone", record="www.example.com.")
     organization.add("google_service_account", "robot", "app-prod")
+    organization.add("google_service_account_key", "abc", "app-prod", account="robot")
     kinds = ("google_sql_database", "google_dns_record_set", "google_service_account_key")
     listings = list(google_inventory.list_many(kinds, google_block()))
     found = _by_account(listings)
     assert not _gaps(listings)
     assert set(found) == {(kind, "app-prod") for kind in kinds}  # and not the parents, which nobody asked for
     assert found["google_sql_database", "app-prod"] == ["projects/app-prod/instances/db/databases/orders"]
+    zone = "projects/app-prod/managedZones/zone/rrsets"
+    assert found["google_dns_record_set", "app-prod"] == [f"{zone}/www.example.com./A"]
+    account = "projects/app-prod/serviceAccounts/robot@app-prod.iam.gserviceaccount.com"
+    assert found["google_service_account_key", "app-prod"] == [f"{account}/keys/abc"]
     organization.deny("/sql/*")
     gaps = _gaps(google_inventory.list_many(kinds, google_block()))
     assert set(gaps) == {("google_sql_database", "app-prod")}
