@@ -148,6 +148,20 @@ def is_not_found(error: Exception) -> bool:
     return _code(error) in gone and _told(error).get("code") in gone
 
 
+def every_page(operation: str, ask: Callable[[str], dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Every page of a list, `ask` giving that of a token. Raises what `ask` does, and `UnreadableAnswerError` for pages
+    without an end."""
+    token, seen = "", set[str]()
+    while token not in seen and len(seen) < _MOST_PAGES:
+        seen.add(token)
+        page = ask(token)
+        yield page
+        token = str(page.get("nextPageToken") or "")
+        if not token:
+            return
+    raise UnreadableAnswerError(f"{operation} has pages without an end")
+
+
 class GoogleAccess:
     """The credentials and the clients of one set of provider settings. Safe to use from several threads.
 
@@ -194,17 +208,12 @@ class GoogleAccess:
     ) -> Iterator[dict[str, Any]]:
         """Every page of a client's method, as JSON has it. Raises an error of `CALL_ERRORS`, also for pages without
         an end."""
-        token = ""
-        seen: set[str] = set()
-        while token not in seen and len(seen) < _MOST_PAGES:
-            seen.add(token)
+
+        def ask(token: str) -> dict[str, Any]:
             asked = {**request, "page_token": token}
-            page = self.ask(lambda asked=asked: _first_page(method, asked), pace, operation=operation)  # type: ignore[misc]
-            yield page
-            token = str(page.get("nextPageToken") or "")
-            if not token:
-                return
-        raise UnreadableAnswerError(f"{operation} has pages without an end")
+            return self.ask(lambda: _first_page(method, asked), pace, operation=operation)
+
+        return every_page(operation, ask)
 
     def one(self, method: Callable[..., Any], name: str) -> dict[str, Any]:
         """The answer of a client's method about one thing, as JSON has it. Raises an error of `CALL_ERRORS`."""

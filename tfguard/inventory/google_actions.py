@@ -43,9 +43,6 @@ _CHANGES: Mapping[str, _Change] = {
     "delete_service_account_key": _Change(
         "DeleteServiceAccountKey", "DELETE", "https://iam.googleapis.com/v1/{name}", ("iam",)
     ),
-    "undelete_service_account": _Change(
-        "UndeleteServiceAccount", "POST", "https://iam.googleapis.com/v1/{name}:undelete", ("iam",)
-    ),
     "undelete_project": _Change(
         "UndeleteProject", "POST", f"{_MANAGER}/{{name}}:undelete", settings_of.RESOURCE_MANAGER
     ),

@@ -11,10 +11,8 @@ from typing import Any
 from urllib.parse import quote
 
 from tfguard.inventory import google_settings as settings_of
-from tfguard.inventory.google_access import GoogleAccess, UnreadableAnswerError
+from tfguard.inventory.google_access import GoogleAccess, UnreadableAnswerError, every_page
 from tfguard.inventory.items import fill
-
-_MOST_PAGES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +86,13 @@ def items(access: GoogleAccess, operation: ServiceList | ManagerList, arguments:
     quoted = {name: quote(value, safe=":@") for name, value in arguments.items()}
     url = access.address(str(fill(operation.url, quoted)), operation.services)
     params = {name: str(fill(text, arguments)) for name, text in operation.params.items()}
-    token, seen = "", set[str]()
-    while token not in seen and len(seen) < _MOST_PAGES:
-        seen.add(token)
+
+    def ask(token: str) -> dict[str, Any]:
         more = {"pageToken": token} if token else {}
-        page = access.json("GET", url, operation.name, params={**params, **more})
+        return access.json("GET", url, operation.name, params={**params, **more})
+
+    for page in every_page(operation.name, ask):
         found = page.get(operation.items, [])
         if not isinstance(found, list):
             raise UnreadableAnswerError(operation.name)
         yield from found
-        token = str(page.get("nextPageToken") or "")
-        if not token:
-            return
-    raise UnreadableAnswerError(f"{operation.name} has pages without an end")
