@@ -27,9 +27,11 @@ def lease(tmp_path: Path) -> Lease:
 
 
 @pytest.fixture
-def writer(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process whose standard output lies in the run folder, as an engine's does."""
-    with (tmp_path / "apply.stdout").open("wb") as out, subprocess.Popen(["sleep", "60"], stdout=out) as process:
+def writer(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process whose standard output lies in the run folder, or in one below it, as an engine's does."""
+    folder = tmp_path / getattr(request, "param", "")
+    folder.mkdir(exist_ok=True)
+    with (folder / "apply.stdout").open("wb") as out, subprocess.Popen(["sleep", "60"], stdout=out) as process:
         yield process
         process.kill()
 
@@ -51,6 +53,17 @@ def test_an_engine_whose_pid_was_noted_outlives_its_tfguard(lease: Lease, writer
 @pytest.mark.usefixtures("writer")
 def test_an_engine_whose_pid_nobody_could_note_is_known_by_the_folder_that_it_writes_to(lease: Lease) -> None:
     assert LocalHost({}).liveness(replace(lease, wrapper=DEAD), lambda: NOW) is Liveness.ENGINE_ALONE
+
+
+@pytest.mark.parametrize("writer", ["o-12345678", "verify"], indirect=True)
+@pytest.mark.parametrize("noted", [None, DEAD])
+@pytest.mark.usefixtures("writer")
+def test_the_engine_of_a_deletion_writes_to_a_folder_below_and_may_be_another_than_the_lease_names(
+    lease: Lease, tmp_path: Path, noted: ProcessIdentity | None
+) -> None:
+    assert LocalHost({}).engine_writes_to(tmp_path)
+    assert not LocalHost({}).engine_writes_to(tmp_path / "another")
+    assert LocalHost({}).liveness(replace(lease, wrapper=DEAD, engine=noted), lambda: NOW) is Liveness.ENGINE_ALONE
 
 
 def test_without_holder_and_engine_nobody_is_there(lease: Lease) -> None:

@@ -73,10 +73,9 @@ class LocalHost:
             return Liveness.ALIVE if now() < lease.expires_at else Liveness.GONE
         if self.runs(lease.wrapper):
             return Liveness.ALIVE
-        if lease.engine is None:
-            left = lease.run_directory is not None and engine_writing_to(Path(lease.run_directory))
-        else:
-            left = self.runs(lease.engine)
+        left = (lease.engine is not None and self.runs(lease.engine)) or (
+            lease.run_directory is not None and engine_writing_to(Path(lease.run_directory))
+        )
         return Liveness.ENGINE_ALONE if left else Liveness.GONE
 
 
@@ -97,11 +96,12 @@ def pid_namespace() -> str:
 
 
 def engine_writing_to(run_directory: Path) -> bool:
-    """Whether some process has its standard output in this run folder, as only the run's engine has."""
+    """Whether some process has its standard output in this run folder, or in one below it where a deletion works, as
+    only the run's engines have."""
     run_directory = run_directory.resolve()  # as the system tells it, also where a link leads there
     for link in Path("/proc").glob("[0-9]*/fd/1"):
         try:
-            if link.readlink().parent == run_directory:
+            if run_directory in link.readlink().parents:
                 return True
         except OSError:  # it ended meanwhile, or is somebody else's
             continue

@@ -22,7 +22,7 @@ class Lease:
     `wrapper` is tfguard itself, `engine` the engine that it started, which may outlive it (rule 8). `boot_id` tells
     whether a pid can still mean the same process, and so does `pid_namespace`, the container's. Heartbeat and expiry
     count for holders whose processes cannot be seen from here. `run_directory` is where the engine writes to: an
-    engine whose tfguard died before it could note the pid is known by it.
+    engine whose tfguard died before it could note the pid is known by it. So is one that came after the noted one.
     """
 
     operation_id: str
