@@ -16,6 +16,7 @@ from tfguard.cli.invocation import Invocation
 from tfguard.engine.commands import Calls
 from tfguard.engine.interrupts import SignalGate
 from tfguard.errors import ConfigError
+from tfguard.flows.blueprints.context import BlueprintContext
 from tfguard.model.plan import Action, Plan, PlannedChange
 from tfguard.model.state import StateInstance
 
@@ -130,13 +131,18 @@ def test_what_the_folders_and_the_configuration_do_not_allow_is_told_with_line_a
 
 def test_a_folder_in_two_workspaces_is_two_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TF_WORKSPACE", raising=False)
-    look(tmp_path, "  a: {stack: a}\n  b: {stack: a, workspace: blue}\n")
+    context = look(tmp_path, "  a: {stack: a}\n  b: {stack: a, workspace: blue}\n")
+    places = [StackPlace(context.folder / "a", workspace) for workspace in (None, "blue")]
+    workspaces = [context.stacks.facts(place).location.split()[-1] for place in places]
+    assert workspaces == ["default", "blue"]
 
 
-def look(folder: Path, steps: str) -> None:
+def look(folder: Path, steps: str) -> BlueprintContext:
     """Look into the stacks of a blueprint with these steps; `a` is a folder with a stack."""
     (folder / "a").mkdir()
     (folder / "a" / "main.tf").write_text("")
     path = folder / "b.yaml"
     path.write_text(f"apiVersion: tfguard/v1\nkind: Blueprint\nname: b\nsteps:\n{steps}")
-    check_stacks(*blueprint_context(Invocation(), SignalGate(), path))
+    context, parsed = blueprint_context(Invocation(), SignalGate(), path)
+    check_stacks(context, parsed)
+    return context

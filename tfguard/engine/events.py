@@ -101,16 +101,6 @@ def string(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def number(value: object) -> float | None:
-    """The value if it is a JSON number, else None."""
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return None
-
-
 def _exact(text: str) -> Decimal:
     """A number with every digit it came with; one whose plain form would fill the memory is refused."""
     try:
@@ -163,7 +153,6 @@ def _event(raw: Mapping[str, object]) -> EngineEvent:
         action=string(payload.get("action")),
         id_key=string(payload.get("id_key")),
         id_value=string(payload.get("id_value")),
-        elapsed=number(payload.get("elapsed_seconds")),
         severity=string(payload.get("severity")),
         summary=string(payload.get("summary")),
         raw=raw,

@@ -49,8 +49,8 @@ class EventKind(Enum):
 class EngineEvent:
     """One line of the engine's stream; a field the line does not have, or has with a wrong type, is None.
 
-    `type` is the engine's own word (also for UNKNOWN), `timestamp` its `@timestamp` text (not monotonic in a stream),
-    `elapsed` is in seconds. For a diagnostic `address`, `severity` and `summary` are the diagnostic's.
+    `type` is the engine's own word (also for UNKNOWN), `timestamp` its `@timestamp` text (not monotonic in a stream).
+    For a diagnostic `address`, `severity` and `summary` are the diagnostic's.
     `id_value` of an APPLY_START is the id before the change, of an APPLY_COMPLETE the one after it; APPLY_ERRORED has
     none, and is no evidence that nothing was made. `message`, `raw` (the whole line) and `text` (a line that is not
     JSON) are for the renderer alone: they may hold secrets and are never written to a record.
@@ -65,7 +65,6 @@ class EngineEvent:
     action: str | None = None
     id_key: str | None = None
     id_value: str | None = None
-    elapsed: float | None = None
     severity: str | None = None
     summary: str | None = None
     raw: Mapping[str, object] = field(default_factory=lambda: EMPTY, repr=False, compare=False)
