@@ -332,15 +332,26 @@ def test_what_is_kept_meanwhile_stays_and_so_does_its_retention(tmp_path: Path, 
     assert about[-1] is DispositionKind.RETAIN
 
 
-@pytest.mark.parametrize("kind", [None, DispositionKind.RELEASE])
-def test_what_a_tag_keeps_stays_unless_this_ledger_has_released_it(
-    tmp_path: Path, kind: DispositionKind | None
+@pytest.mark.parametrize(
+    ("kept_for", "released", "goes"),
+    [
+        ([], False, False),
+        ([], True, False),  # released long ago, or where its line cannot be read: somebody keeps it since
+        ([9], True, True),
+        ([9, 2], True, True),  # kept for less later, which the tag was not moved to
+        ([2], True, False),
+        ([-1], False, False),  # overdue here, and kept by another
+    ],
+)
+def test_what_a_tag_keeps_stays_unless_this_ledger_had_put_it_there_and_has_released_it(
+    tmp_path: Path, kept_for: Sequence[int], released: bool, goes: bool
 ) -> None:
-    tagged = [replace(found, tags=retention_tags(LATER + timedelta(days=1), "audit")) for found in roles("one")]
+    (found,) = tagged = [replace(one, tags=retention_tags(LATER + timedelta(days=9), "audit")) for one in roles("one")]
     account = Account(tagged, tmp_path)
-    account.records.decide([kept(found, kind) for found in tagged if kind])
+    here = [replace(kept(found), until=LATER + timedelta(days=days, microseconds=7)) for days in kept_for]
+    account.records.decide([*here, *([kept(found, DispositionKind.RELEASE)] if released else [])])
     (done,) = account.destroy()
-    assert (done.absent, "by audit" in done.what) == (kind is not None, kind is None)
+    assert (done.absent, "by audit" in done.what) == (goes, not goes)
 
 
 def test_tags_that_a_finding_withholds_are_no_change_and_others_are(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -44,7 +44,7 @@ from tfguard.model.ids import new_operation_id
 from tfguard.model.inventory import CloudObject
 from tfguard.model.lease import ProcessIdentity
 from tfguard.model.plan import ProviderConfig
-from tfguard.model.retention_tags import told_by
+from tfguard.model.retention_tags import are_own, told_by
 from tfguard.model.secrets import is_secret
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import Deletion, DeletionTarget
@@ -346,14 +346,14 @@ class _Run:
     def _refusal(self, finding: Finding, found: CloudObject) -> Refusal | None:
         seen = None if found.created_at else seen_at(self._context, self._own, finding)
         now = self._context.clock.now()
-        return refusal(finding, found, self._rules, now, seen, released=self._is_released(finding, now))
+        return refusal(finding, found, self._rules, now, seen, released=self._is_released(finding, found.tags))
 
-    def _is_released(self, finding: Finding, now: datetime) -> bool:
-        """Whether a retention has ended by this ledger: what it says beats the object's own tag, which may not have
-        been taken away."""
+    def _is_released(self, finding: Finding, tags: Mapping[str, str]) -> bool:
+        """Whether the tag that keeps it is this ledger's own, which has released it and may not have taken that away.
+        Of another date it is somebody else's."""
         ledger = self._context.records.dispositions()
         last = latest(entry for entry in ledger if entry.kind is not DispositionKind.DESTROY).get(finding.id)
-        return last is not None and (last.kind is DispositionKind.RELEASE or last.overdue(now))
+        return last is not None and last.kind is DispositionKind.RELEASE and are_own(tags, finding.id, ledger)
 
     def _surely_now(self, target: _Target) -> CloudObject | Refusal | None:
         """The object as a list tells it now; None where it is surely gone."""

@@ -11,15 +11,15 @@ from functools import partial
 
 from tfguard.flows.context import StackContext
 from tfguard.flows.stray_findings import OwnOperations, decided_object_of
-from tfguard.flows.stray_look import NOBODY_TO_ASK, ProviderOf, provider_of
+from tfguard.flows.stray_look import NOBODY_TO_ASK, ProviderOf, object_now, provider_of
 from tfguard.model.action import ActionAnswer
 from tfguard.model.cloud import cloud_named
-from tfguard.model.disposition import Disposition, DispositionKind
+from tfguard.model.disposition import Disposition, DispositionKind, latest
 from tfguard.model.evidence import Confidence
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject
 from tfguard.model.plan import ProviderConfig
-from tfguard.model.retention_tags import OWNER, UNTIL, retention_tags
+from tfguard.model.retention_tags import OWNER, UNTIL, are_own, is_kept_by, retention_tags, told_by
 from tfguard.ports import CloudActions
 
 _Call = Callable[[CloudActions, CloudObject, ProviderConfig], ActionAnswer]
@@ -64,9 +64,11 @@ def tag_kept(
             partial(_tag, tags),
         )
         if answer.refused:
-            if not answer.unanswered and not _was_tagged(context, entry):
+            ledger = context.records.dispositions()
+            stands = latest(ledger).get(entry.finding_id) == entry  # a release takes no lease, and may have come since
+            if stands and not answer.unanswered and not _was_tagged(ledger, entry):
                 context.records.decide([replace(entry, at=context.clock.now(), tagged=False)])
-            cloud = cloud_named(entry.object.cloud) if entry.object else None
+            cloud = cloud_named(entry.object.cloud) if entry.object and not answer.blocked else None
             advice = "; ".join(filter(None, (_KEPT_WITHOUT, cloud.tag_it if cloud else "")))
             done.append(Tagged(entry.finding_id, f"the tag was not put on it: {answer.refused}", advice))
         else:
@@ -91,7 +93,7 @@ def untag_released(
             _untag,
         )
         if answer.refused and not answer.absent:
-            advice = f"take {UNTIL} and {OWNER} away at the provider"
+            advice = f"where nobody else keeps it, take {UNTIL} and {OWNER} away at the provider"
             done.append(Tagged(entry.finding_id, f"its tags were not taken away: {answer.refused}", advice))
         else:
             done.append(Tagged(entry.finding_id))
@@ -106,9 +108,9 @@ def _untag(actions: CloudActions, found: CloudObject, provider: ProviderConfig) 
     return actions.untag(found, provider, (UNTIL, OWNER))
 
 
-def _was_tagged(context: StackContext, entry: Disposition) -> bool:
+def _was_tagged(ledger: Sequence[Disposition], entry: Disposition) -> bool:
     """Whether the retention that this one extends had put a tag on the object, which is there still."""
-    before = [one for one in context.records.dispositions() if one.finding_id == entry.finding_id and one.at < entry.at]
+    before = [one for one in ledger if one.finding_id == entry.finding_id and one.at < entry.at]
     return bool(before) and before[-1].kind is DispositionKind.RETAIN and before[-1].tagged
 
 
@@ -126,8 +128,18 @@ def _made(
     provider = provider_of(context, own, finding, found, arguments, elsewhere)
     if provider is None:
         return ActionAnswer(refused=NOBODY_TO_ASK.what)
+    if others := _kept_by_others(context, finding.id, found, provider):
+        return ActionAnswer(refused=f"{others}, which is none of this ledger's", blocked=True)
     answer = call(context.actions, found, provider)
     return replace(answer, refused=f"{answer.refused}; nobody answered") if answer.unanswered else answer
+
+
+def _kept_by_others(context: StackContext, finding_id: str, found: CloudObject, provider: ProviderConfig) -> str | None:
+    """What a tag says by which another ledger keeps the object: there is one for all. None where none is seen."""
+    now = object_now(context.around, found, provider)
+    if not isinstance(now, CloudObject) or not is_kept_by(now.tags, context.clock.now()):
+        return None
+    return None if are_own(now.tags, finding_id, context.records.dispositions()) else told_by(now.tags)
 
 
 def _finding(entry: Disposition) -> Finding:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+
+from tfguard.model.disposition import Disposition, DispositionKind
 
 UNTIL = "tfguard:retain-until"
 OWNER = "tfguard:retain-owner"
@@ -15,7 +17,13 @@ _LONGEST = 256
 
 def retention_tags(until: datetime, owner: str) -> Mapping[str, str]:
     """The tags for what is kept until a date; what a tag's value may not hold is replaced by `-`."""
-    return {UNTIL: f"{until:%Y-%m-%dT%H:%M:%SZ}", OWNER: _NOT_IN_A_TAG.sub("-", owner)[:_LONGEST]}
+    return {UNTIL: _written(until), OWNER: _NOT_IN_A_TAG.sub("-", owner)[:_LONGEST]}
+
+
+def are_own(tags: Mapping[str, str], finding_id: str, ledger: Iterable[Disposition]) -> bool:
+    """Whether a retention of the finding in this ledger has the date of these tags: any other is somebody else's."""
+    dates = (entry.until for entry in ledger if (entry.finding_id, entry.kind) == (finding_id, DispositionKind.RETAIN))
+    return any(until is not None and tags.get(UNTIL) == _written(until) for until in dates)
 
 
 def is_kept_by(tags: Mapping[str, str], now: datetime) -> bool:
@@ -42,3 +50,7 @@ def told_by(tags: Mapping[str, str]) -> str | None:
     owner = tags.get(OWNER) or "nobody that it names"
     shown = " ".join(f"a tag says that it is kept until {until} by {owner}".split())
     return "".join(char for char in shown if char.isprintable())
+
+
+def _written(until: datetime) -> str:
+    return f"{until:%Y-%m-%dT%H:%M:%SZ}"

@@ -61,7 +61,7 @@ def refusal(
     """Why this finding's object, as it is `found` now, must not be deleted; None where nothing speaks against it.
 
     `seen_at` is when it was there at the latest: of an object without a creation time nothing else tells the age.
-    `released`: a retention of it has ended by this ledger, whatever its tags say still.
+    `released`: the retention that its tags tell of is this ledger's own, and was ended there.
     """
     decided = finding.disposition
     name = f"{found.type} {found.import_id}"
