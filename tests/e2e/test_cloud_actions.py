@@ -192,6 +192,8 @@ def test_a_retention_travels_with_its_object_as_far_as_it_can_be_tagged(
     released = tfguard("orphans", "release", found["id"], "--reason", "done", cwd=stack)
     assert released.returncode == 0, released.stdout + released.stderr
     assert tags() == {"team": "blue"}
+    back = tfguard("orphans", "list", "--format", "json", cwd=stack)  # without the scan's file
+    assert (back.returncode, [one["id"] for one in json.loads(back.stdout)["findings"]]) == (2, [found["id"]])
 
     proxy.add_rule("deny", action="TagResources")
     refused = tfguard(*keep, "--for", "1d", "--tag", cwd=stack)

@@ -37,7 +37,7 @@ def decide(account: Account, kind: DispositionKind, at: datetime, **more: Any) -
 
 
 def only(account: Account, scan: KeptScan) -> Finding:
-    (finding,) = decidable(account.records, scan)[0]
+    (finding,) = decidable(account.context, scan)[0]
     return finding
 
 

@@ -119,7 +119,7 @@ class _Chooser:
         with own_command() as gate:
             kept = load_kept(self._options.findings_file) if self._options.findings_file else None
             context = stack_context(self._invocation, gate, self._options.state_path)
-            found, coverage = decidable(context.records, kept, context.state_before)
+            found, coverage = decidable(context, kept)
             left = tuple(finding for finding in found if finding.disposition is None)
             return _Loaded(left, coverage, context.around.config, context.clock.now())
 

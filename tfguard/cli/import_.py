@@ -19,7 +19,7 @@ from tfguard.engine.arguments import state_flag, state_words, tokens, var_files_
 from tfguard.errors import UsageError
 from tfguard.flows.adopt import AdoptOptions, adopt, blocks_for
 from tfguard.flows.drafted_file import DEFAULT
-from tfguard.flows.stray_findings import decidable
+from tfguard.flows.stray_findings import decidable, warn_of_less_searched
 from tfguard.model.since import KeptScan
 from tfguard.schemas.scan import load_kept
 
@@ -130,7 +130,9 @@ def command(
     with engine_command() as gate:
         context = stack_context(invocation, gate, state_flag(arguments), variables=arguments, will_list=True, kept=kept)
         recorded = without_values(("import", *(f"--orphan={orphan}" for orphan in orphans), *arguments))
-        known = decidable(context.records, kept, context.state_before)[0]
+        known = decidable(context, kept)[0]
+        if kept is None:
+            warn_of_less_searched(context, orphans, known)
         elsewhere = scanned_provider(context.around.config)
         run = adopt(context, orphans, options, recorded, run_folder(invocation, context.stack), known, elsewhere)
         report(context, run, invocation)
@@ -148,7 +150,7 @@ def _write_blocks(
     with own_command() as gate:
         words = options.arguments
         context = stack_context(invocation, gate, state_flag(words), variables=words, kept=kept)
-        known = decidable(context.records, kept, context.state_before)[0]
+        known = decidable(context, kept)[0]
         text, code = blocks_for(context, orphans, options, known, scanned_provider(context.around.config))
     if path is None:
         click.echo(text, nl=False)

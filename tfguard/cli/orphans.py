@@ -26,7 +26,7 @@ from tfguard.cli.wiring import run_folder, stack_context
 from tfguard.errors import ExitCode, UsageError
 from tfguard.flows.dispose import DestroyOptions, Disposed, destroy_orphans
 from tfguard.flows.retain import Keeping, made_again, release, retain, retained
-from tfguard.flows.stray_findings import decidable, findings_with
+from tfguard.flows.stray_findings import decidable, findings_with, warn_of_less_searched
 from tfguard.flows.tagging import Tagged, tag_kept, untag_released
 from tfguard.flows.untaint import Untainted, UntaintOptions, untaint
 from tfguard.model.disposition import Disposition
@@ -103,7 +103,7 @@ def list_command(
         context.records.warn_of_ledger(context.console)
         if only_retained:
             return _list_retained(retained(context.records.dispositions()), context.clock.now(), form)
-        findings, coverage = decidable(context.records, kept, context.state_before)
+        findings, coverage = decidable(context, kept)
     if any(finding.disposition is None for finding in findings) or not coverage.complete:
         summary = findings_summary(findings, coverage, invocation.command)
         tell_github(summary, finding_annotations(findings), context.console)
@@ -131,7 +131,7 @@ def show_command(
     with own_command() as gate:
         kept = load_kept(findings_file) if findings_file else None
         context = stack_context(invocation, gate, state_path)
-        findings, coverage = decidable(context.records, kept, context.state_before)
+        findings, coverage = decidable(context, kept)
     _print(findings_with([finding_id], findings), coverage, form)
 
 
@@ -202,7 +202,7 @@ def retain_command(
     with own_command() as gate:
         kept = load_kept(findings_file) if findings_file else None
         context = stack_context(invocation, gate, state_path, variables=arguments, will_list=True)
-        known = decidable(context.records, kept, context.state_before)[0]
+        known = decidable(context, kept)[0]
         if any(finding.id in finding_ids and finding.verdict is Verdict.TAINTED for finding in known):
             if time or owner or cost_owner or tag:
                 raise UsageError(
@@ -353,7 +353,9 @@ def destroy_command(
         kept = load_kept(findings_file) if findings_file else None
         context = stack_context(invocation, gate, state_path, variables=arguments, will_list=True, kept=kept)
         folder = run_folder(invocation, context.stack)
-        known = decidable(context.records, kept, context.state_before)[0]
+        known = decidable(context, kept)[0]
+        if kept is None:
+            warn_of_less_searched(context, finding_ids, known)
         elsewhere = scanned_provider(context.around.config)
         done = destroy_orphans(
             context, finding_ids, known, options, folder, elsewhere, lambda one: _tell_disposed(one, context.console)

@@ -96,7 +96,7 @@ def command(
 
 def _tainted_besides(context: StackContext, told: Sequence[Operation]) -> Sequence[Finding]:
     """What is tainted and stands in none of the operations that are `told`: nothing is open for it."""
-    findings, _ = decidable(context.records, None, context.state_before)
+    findings, _ = decidable(context, None)
     marked = [one for one in findings if one.verdict is Verdict.TAINTED and one.disposition is None]
     return [one for one in marked if one.operation_id not in {operation.id for operation in told}]
 

@@ -84,7 +84,7 @@ def _looked_after(
     arguments: Sequence[str],
     elsewhere: ProviderOf,
 ) -> LookedAfter:
-    found = finding.object if finding and finding.object else decided_object_of(entry)
+    found = finding.object if finding and finding.object else decided_object_of(entry, context.around.catalog)
     if found is None:
         return LookedAfter(entry, False, "the ledger does not tell which object it is")
     operation = entry.operation_id or None

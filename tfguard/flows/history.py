@@ -20,7 +20,7 @@ from tfguard.reconcile.findings import coverage_of, findings_of
 from tfguard.reconcile.repairs import is_repair
 
 # What was kept may be overdue or released by now, and a deletion may not have come to its end.
-_MAY_COME_BACK = (
+MAY_COME_BACK = (
     DispositionKind.RETAIN,
     DispositionKind.RELEASE,
     DispositionKind.DESTROY,
@@ -167,7 +167,7 @@ def that_tell(records: Records) -> tuple[tuple[Operation, ...], Coverage]:
     head, ledger = records.head(), records.dispositions()
     current = {*head.open_operations, *((head.current,) if head.current else ())}
     kept = {
-        entry.operation_id for entry in latest(ledger).values() if entry.operation_id and entry.kind in _MAY_COME_BACK
+        entry.operation_id for entry in latest(ledger).values() if entry.operation_id and entry.kind in MAY_COME_BACK
     }
     looked = [records.operation(operation_id) for operation_id in sorted(current)]
     lost: list[Gap] = []

@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 
+from tfguard.catalog.catalog import Catalog
 from tfguard.errors import UsageError
-from tfguard.flows.history import that_tell
+from tfguard.flows.context import StackContext
+from tfguard.flows.history import MAY_COME_BACK, that_tell
+from tfguard.flows.known_states import is_held
 from tfguard.flows.records import Records
-from tfguard.flows.tainted import ReadState, tainted
+from tfguard.flows.tainted import state_or_gap, tainted
 from tfguard.model.disposition import Disposition, DispositionKind, latest
 from tfguard.model.evidence import Confidence, Evidence, EvidenceKind
 from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject, Coverage
+from tfguard.model.operation import Operation
 from tfguard.model.retention_tags import told_by
 from tfguard.model.since import KeptScan
+from tfguard.model.state import StateSnapshot
 from tfguard.reconcile.findings import findings_of, is_about, lapsed
+from tfguard.reconcile.scopes import places_of
 from tfguard.reconcile.waiting import said_of
 
 _PREFIX = "o-"
 
 
-def decidable(
-    records: Records, kept: KeptScan | None, read_state: ReadState | None = None
-) -> tuple[tuple[Finding, ...], Coverage]:
+def decidable(context: StackContext, kept: KeptScan | None) -> tuple[tuple[Finding, ...], Coverage]:
     """All findings, each with the decision that holds now, and how far the looks reached.
 
     What a stack's own operations tell of an object says more than a scan's finding of the same id, which it replaces.
-    With `read_state` what the stack's state marks as tainted is among them.
+    What the stack's state marks as tainted is among them, and so is what the ledger alone tells of.
     """
+    records, ledger, now = context.records, context.records.dispositions(), context.records.now()
     operations, coverage = that_tell(records)
-    own = findings_of(operations, records.dispositions(), records.now())
-    if read_state is not None:
-        marked, gaps = tainted(records, operations, read_state)
-        own, coverage = (*own, *marked), replace(coverage, gaps=(*coverage.gaps, *gaps))
-    last, now = latest(records.dispositions()), records.now()
-    own = (*own, *_told_by_ledger(last.values(), {finding.id for finding in own}, now))
+    state, gaps = state_or_gap(context.state_before)
+    own = (*findings_of(operations, ledger, now), *tainted(records, operations, state))
+    coverage = replace(coverage, gaps=(*coverage.gaps, *gaps))
+    last = latest(ledger)
+    own = (*own, *_told_by_ledger(context, {finding.id for finding in own}, operations, state, kept))
     if kept is None:
         return own, coverage
     told = {finding.id for finding in own}
@@ -69,43 +73,90 @@ def decidable(
     return (*own, *scanned), whole
 
 
-def _told_by_ledger(entries: Iterable[Disposition], told: Collection[str], now: datetime) -> Iterator[Finding]:
-    """What was deleted and can still be brought back, and what was brought back and not adopted, where nothing else
-    tells of it."""
-    for entry in entries:
-        found = decided_object_of(entry)
-        if entry.finding_id in told or found is None:
+def _told_by_ledger(
+    context: StackContext,
+    told: Collection[str],
+    operations: Iterable[Operation],
+    state: StateSnapshot | None,
+    kept: KeptScan | None,
+) -> Iterator[Finding]:
+    """What only the ledger tells of: what was deleted and can still be brought back, what was brought back, and what a
+    scan found that was kept, released, or not deleted to the end. Without what the stack's `state` has by now."""
+    ledger, now, catalog = context.records.dispositions(), context.records.now(), context.around.catalog
+    since, read = _known_since(ledger), {operation.id for operation in operations}
+    for entry in latest(ledger).values():
+        found = decided_object_of(entry, catalog)
+        if entry.finding_id in told or entry.kind not in MAY_COME_BACK or found is None:
             continue
-        operation, address = entry.operation_id or None, entry.address
-        if entry.kind is DispositionKind.RESTORE:
-            verdict = Verdict.ORPHANED if operation else Verdict.UNMANAGED
-            why = lapsed(entry, now)
-            yield Finding(
-                entry.finding_id, verdict, Confidence.CERTAIN, address, operation, found, why, first_seen=entry.at
-            )
-        elif (
-            entry.kind is DispositionKind.DESTROY and entry.holds(now) and entry.until is not None and now < entry.until
-        ):
-            waiting = replace(found, soft_deleted=True, gone_after=entry.until)
+        operation, holds = entry.operation_id or None, entry.holds(now)
+        address = entry.address if operation else None  # a scan may have told one of another stack
+        if entry.kind is DispositionKind.DESTROY and holds:
+            if entry.until is not None and now < entry.until:
+                waiting = replace(found, soft_deleted=True, gone_after=entry.until)
+                yield Finding(
+                    entry.finding_id,
+                    Verdict.SOFT_DELETED,
+                    Confidence.CERTAIN,
+                    address,
+                    operation,
+                    waiting,
+                    (said_of(waiting),),
+                    entry,
+                )
+            continue
+        # What an operation or a scan does not tell (any more), though it has looked, is no stray.
+        if entry.kind is not DispositionKind.RESTORE and (operation in read or _is_of_scan(entry, found, kept)):
+            continue
+        if state is None or not is_held(catalog, state, found):
             yield Finding(
                 entry.finding_id,
-                Verdict.SOFT_DELETED,
+                Verdict.ORPHANED if operation else Verdict.UNMANAGED,
                 Confidence.CERTAIN,
                 address,
                 operation,
-                waiting,
-                (said_of(waiting),),
-                entry,
+                found,
+                lapsed(entry, now),
+                entry if holds else None,
+                first_seen=since.get(entry.finding_id, entry.at),
             )
 
 
-def decided_object_of(entry: Disposition) -> CloudObject | None:
+def _is_of_scan(entry: Disposition, found: CloudObject, kept: KeptScan | None) -> bool:
+    """Whether a kept scan tells of it, or has looked for it since to the end."""
+    if kept is None:
+        return False
+    looked = kept.coverage.complete and entry.at < kept.scan.started_at
+    place = (found.cloud, found.account, found.region, found.type)
+    return entry.finding_id in {one.id for one in kept.findings} or (looked and place in places_of(kept.scope))
+
+
+def _known_since(ledger: Iterable[Disposition]) -> Mapping[str, datetime]:
+    """When each finding was decided about first, since it was last settled for good: it was there then."""
+    first: dict[str, datetime] = {}
+    for entry in ledger:
+        if entry.kind is not DispositionKind.RETAIN and entry.holds(entry.at):
+            first.pop(entry.finding_id, None)
+        else:
+            first.setdefault(entry.finding_id, entry.at)
+    return first
+
+
+def decided_object_of(entry: Disposition, catalog: Catalog) -> CloudObject | None:
     """The object as the ledger has it: what a scan found stands in no operation. None where it has none."""
-    kept = entry.object
-    if kept is None or entry.import_id is None:
+    known = entry.object
+    if known is None or entry.import_id is None:
         return None
+    kind = catalog.get(known.type)
     return CloudObject(
-        kept.cloud, kept.account, kept.region, kept.type, entry.import_id, entry.import_id, arn=kept.arn, name=kept.name
+        known.cloud,
+        known.account,
+        known.region,
+        known.type,
+        entry.import_id,
+        entry.import_id,
+        arn=known.arn,
+        name=known.name,
+        stateful=kind is not None and kind.stateful,
     )
 
 
@@ -133,6 +184,16 @@ def findings_with(ids: Iterable[str], known: Iterable[Finding]) -> tuple[Finding
             "that `scan --state-file FILE` kept",
         )
     return tuple(by_id[name] for name in wanted)
+
+
+def warn_of_less_searched(context: StackContext, ids: Collection[str], known: Iterable[Finding]) -> None:
+    """Without the file of the scan it is not known which states that looked into: said of each finding of a scan."""
+    for finding in known:
+        if finding.id in ids and finding.operation_id is None and finding.verdict is not Verdict.TAINTED:
+            context.console.warn(
+                f"{finding.id} was found by a scan, and the states that were named to that alone are not searched for "
+                "it: give --findings FILE where there are any"
+            )
 
 
 def refuse_tainted(findings: Iterable[Finding]) -> None:

@@ -58,7 +58,7 @@ def tag_kept(
         answer = _made(
             context,
             own,
-            by_id.get(entry.finding_id) or _finding(entry),
+            by_id.get(entry.finding_id) or _finding(context, entry),
             arguments,
             elsewhere,
             partial(_tag, tags),
@@ -87,7 +87,7 @@ def untag_released(
         answer = _made(
             context,
             own,
-            _finding(entry),
+            _finding(context, entry),
             arguments,
             elsewhere,
             _untag,
@@ -142,8 +142,8 @@ def _kept_by_others(context: StackContext, finding_id: str, found: CloudObject, 
     return None if are_own(now.tags, finding_id, context.records.dispositions()) else told_by(now.tags)
 
 
-def _finding(entry: Disposition) -> Finding:
+def _finding(context: StackContext, entry: Disposition) -> Finding:
     """The finding as the ledger alone tells it."""
     operation = entry.operation_id or None
-    found = decided_object_of(entry)
+    found = decided_object_of(entry, context.around.catalog)
     return Finding(entry.finding_id, Verdict.RETAINED, Confidence.CERTAIN, entry.address, operation, found)

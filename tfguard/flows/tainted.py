@@ -17,16 +17,18 @@ from tfguard.reconcile.tainted import tainted_findings
 ReadState = Callable[[], StateSnapshot]
 
 
-def tainted(
-    records: Records, operations: Sequence[Operation], read_state: ReadState
-) -> tuple[tuple[Finding, ...], tuple[Gap, ...]]:
-    """What is tainted now, and a gap where the state cannot be read: then what `operations` left so is told."""
+def state_or_gap(read_state: ReadState) -> tuple[StateSnapshot | None, tuple[Gap, ...]]:
+    """The state, or a gap where it cannot be read: then what the operations left tainted is told."""
     try:
-        state, gaps = read_state(), tuple[Gap, ...]()
+        return read_state(), ()
     except (ConfigError, InputError, OperationAliveError) as error:
-        state, gaps = None, (Gap("what is tainted", f"told as the record has it, since {error.what}"),)
+        return None, (Gap("what is tainted", f"told as the record has it, since {error.what}"),)
+
+
+def tainted(records: Records, operations: Sequence[Operation], state: StateSnapshot | None) -> tuple[Finding, ...]:
+    """What is tainted now; without a state, what `operations` left so."""
     hidden = hidden_as_before(operations, state) if state else Withholding()
-    return tainted_findings(operations, state, records.dispositions(), hidden), gaps
+    return tainted_findings(operations, state, records.dispositions(), hidden)
 
 
 def hidden_as_before(operations: Sequence[Operation], state: StateSnapshot) -> Withholding:
