@@ -13,6 +13,7 @@ import pytest
 from tfguard.flows.history import findings
 from tfguard.flows.records import Records
 from tfguard.model.disposition import DispositionKind
+from tfguard.model.lease import Liveness
 from tfguard.model.operation import Approved, OperationStatus, Outcome
 from tfguard.ports import Host
 from tfguard.schemas.operation import operation_document
@@ -36,8 +37,11 @@ class Now:
         pytest.fail(f"nothing is waited for, least of all {seconds} s")
 
 
-class NobodyAsks:
-    """A host that is not asked: whoever reads starts nothing."""
+class NothingRuns:
+    """A host that is asked for nothing but whether a run lives: whoever reads starts nothing."""
+
+    def liveness(self, *_: object) -> Liveness:
+        return Liveness.GONE
 
     def __getattr__(self, name: str) -> NoReturn:
         pytest.fail(f"the host was asked for {name}")
@@ -52,7 +56,7 @@ def version(request: pytest.FixtureRequest) -> str:
 def opened(version: str, kind: str, folder: Path) -> Records:
     """The record of this kind that this version wrote, on a copy."""
     shutil.copytree(DATA / version / kind / RECORD, folder / RECORD)
-    host: Host = NobodyAsks()  # type: ignore[assignment]
+    host: Host = NothingRuns()  # type: ignore[assignment]
     return Records(LocalStore(folder / RECORD), Now(), host)
 
 
