@@ -124,7 +124,8 @@ class RequestEvent:
     `skipped` are the checks of a preflight that somebody left out, each with the reason. `work` tells what the step's
     work was done from, where that has come to a good end; `missing` are addresses that the provider does not have.
     `exit_code` is how the call of `activity` ended, where it told that itself: not by a signal, nor a timeout. `number`
-    counts the events of whoever holds the request, from 1, so that a lost line is noticed.
+    counts the events of whoever holds the request, from 1, so that a lost line is noticed. `found`: work that
+    begins, or is called done, was there already, or some of it.
     """
 
     at: datetime
@@ -147,6 +148,7 @@ class RequestEvent:
     missing: tuple[str, ...] = ()
     exit_code: int | None = None
     number: int | None = None
+    found: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,7 @@ class StepRecord:
     """What a request's journal says of one step. `attempts` counts how often its work was begun.
 
     `made`: its work was begun, and was not undone since. `done`: it came to its end, and nothing was said against that.
+    `found`: some of that, or all, was there before this request began it.
 
     `worked_at` is when its work last came to a good end, done from what `work` tells, and `stood` what it had made then
     (address and id). `renewed_at` is when it last made something anew that had stood before, `remade_at` when it did
@@ -177,6 +180,7 @@ class StepRecord:
     until: datetime | None = None
     owner: str = ""
     made: bool = False
+    found: bool = False
     done: bool = False
     work: str | None = None
     worked_at: datetime | None = None
@@ -342,9 +346,11 @@ def _after(record: StepRecord, event: RequestEvent) -> StepRecord:
     running = event.status is StepStatus.RUNNING
     gone = event.status in (StepStatus.DESTROYED, StepStatus.ABSENT)
     retained = event.status is StepStatus.RETAINED
-    # What is called is announced first: an error without that made nothing. Asking whether something is done does
-    # nothing, either; that it is done says that it was made.
-    begun = event.status is StepStatus.OK or (running and event.activity is not Activity.CHECK)
+    # What is called is announced first: an error without that made nothing. Asking whether something is done, and
+    # settling what somebody else has left open, does none of its work, either; that it is done says that it was made.
+    working = event.activity is not None and (event.activity in _WORK or event.activity.undoes)
+    done = event.status is StepStatus.OK
+    made = not gone and (record.made or done or (running and working))
     undo = _undo(record, event)
     after = replace(
         record,
@@ -358,9 +364,10 @@ def _after(record: StepRecord, event: RequestEvent) -> StepRecord:
         objects=record.objects if event.objects is None else event.objects,
         until=event.until if retained else None,
         owner=event.owner if retained else "",
-        made=not gone and (record.made or begun),
-        done=event.status is StepStatus.OK or (retained and record.done),
-        missing=frozenset() if event.status is StepStatus.OK else record.missing | frozenset(event.missing),
+        made=made,
+        found=made and (record.found if record.made else event.found),
+        done=done or (retained and record.done),
+        missing=frozenset() if done else record.missing | frozenset(event.missing),
         undone=gone or record.undone,
         undo=undo,
         exit_code=_exit_code(record, event) if undo is not None else None,

@@ -57,12 +57,13 @@ def _goes(name: str, step: BlueprintStep, request: Request, standing: Collection
     if name in gone:
         empty = ", if its state is empty; else it is left as it is" if step.kind is StepKind.STACK else ""
         return f"is called gone, by your word{empty}"
+    before = "; it stood before this request" if request.step(name).found else ""
     if step.kind is StepKind.STACK:
-        return f"to be destroyed: {_objects(request.step(name))}"
+        return f"to be destroyed: {_objects(request.step(name))}{before}"
     if step.owned_by is not None and step.owned_by in standing:
         return f"goes with {step.owned_by}, which owns it"
     if step.compensate is not None:
-        return "to be undone by its compensation"
+        return f"to be undone by its compensation{before}"
     if step.check:
         return "its check is asked whether it is gone"
     return f"stays: nothing is declared that undoes it; where nothing of it is there, --gone {name} says so"

@@ -52,11 +52,13 @@ def decide_stack(
     if record.status in _GONE:
         return Decision(DecisionKind.RUN, f"it was taken away ({record.why}), and is made anew")
     if look.managed == 0 and record.standing:
+        # What was adopted alone is nothing that this request takes away.
+        word = "; or, where nothing of it is there any more, `destroy --step STEP --gone STEP --reason TEXT`"
         return Decision(
             DecisionKind.INSPECT,
-            f"its state is empty, and this request has made {len(record.standing)} objects by it",
-            asks="restore the state; or, where nothing of it is there any more, "
-            "`destroy --step STEP --gone STEP --reason TEXT`",
+            f"its state is empty, and this request {'has made' if record.made else 'knows'} {len(record.standing)} "
+            "objects by it",
+            asks=f"restore the state{word if record.made else ''}",
         )
     if record.done and told is not None and not told.done:
         return Decision(DecisionKind.RUN, f"to be applied again, by a person's word: {told.reason}")

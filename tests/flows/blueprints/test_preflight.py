@@ -34,7 +34,7 @@ from tfguard.flows.records import Records
 from tfguard.inventory.aws import AwsInventory
 from tfguard.inventory.aws_quotas import AwsQuotas
 from tfguard.model.blueprint_decision import Told
-from tfguard.model.blueprint_request import BlueprintObject, Request, RequestEvent, RequestIntent, fold
+from tfguard.model.blueprint_request import Activity, BlueprintObject, Request, RequestEvent, RequestIntent, fold
 from tfguard.model.blueprint_view import PlanOutline
 from tfguard.model.config import Config
 from tfguard.model.credentials import Expiry
@@ -561,7 +561,8 @@ def test_a_plan_that_takes_data_away_fails(
 
 def test_what_becomes_of_data_is_not_known_without_a_plan(scene: Scene) -> None:
     scene.text = ONE.replace("stack: network", "stack: network, stateful: true")
-    scene.events = (RequestEvent(NOW, "me", "x", step="network", status=StepStatus.RUNNING),)
+    begun = RequestEvent(NOW, "me", "x", step="network", status=StepStatus.RUNNING, activity=Activity.APPLY)
+    scene.events = (begun,)
     ((status, detail),) = scene.told(CheckName.DATA, stacks="it is slow")
     assert (status, detail.startswith("what becomes of the data of network")) == (UNKNOWN, True)
 

@@ -593,7 +593,7 @@ steps:
 """
     )
     desk = Desk(tmp_path, text)
-    desk.world.faults = {"a": ["1", "", ""], "b": ["1", "", ""], "c": ["1", "7", "1"]}
+    desk.world.faults = {"a": ["1", "", ""], "b": ["1", "", ""], "c": ["1", "7", "1", "1"]}
     assert desk.provide().state is S.PARTIAL_FAILURE
     undone = [call[0] for call in desk.world.calls if call[0].startswith("undo")]
     assert undone == ["undo-b", "undo-a"]

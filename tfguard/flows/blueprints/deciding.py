@@ -30,9 +30,14 @@ def decisions(
 
 
 def _decision(context: BlueprintContext, request: Request, name: str, told: Told | None) -> Decision:
-    step, record = context.blueprint.steps[name], request.step(name)
     if behind := waits_for(context.blueprint, request, name):
         return waiting(behind)
+    return decision_about(context, request, name, told)
+
+
+def decision_about(context: BlueprintContext, request: Request, name: str, told: Told | None = None) -> Decision:
+    """The way on with one step, were all done that it needs."""
+    step, record = context.blueprint.steps[name], request.step(name)
     if step.kind is StepKind.PROBE:
         return decide_probe(record)
     if step.kind is StepKind.RUN:

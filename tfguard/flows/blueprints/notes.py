@@ -74,11 +74,13 @@ class Notes:
         missing: tuple[str, ...] = (),
         exit_code: int | None = None,
         operation_id: str | None = None,
+        found: bool = False,
     ) -> None:
         """Write a step's status; with the objects that its stack has, where it was looked at. What is `removed` was
         taken away by a call that came to a good end. `worked`: its work has come to a good end by now; `missing` are
         addresses that the provider does not have; `exit_code` is how a call ended that says so itself. `operation_id`
-        is the stack's newest operation, else that of the look."""
+        is the stack's newest operation, else that of the look. `found`: what begins here, or is called done, was there
+        already, or some of it."""
         request = self.journal.request
         before = request.step(name).objects
         objects = before
@@ -104,6 +106,7 @@ class Notes:
                 work=work_of(self.step(name), request) if worked else None,
                 missing=missing,
                 exit_code=exit_code,
+                found=found,
             )
         )
 
@@ -126,7 +129,8 @@ class Notes:
         worked: bool = False,
     ) -> bool:
         """The step is ok; True."""
-        self.note(name, StepStatus.OK, why, look=look, removed=removed, worked=worked)
+        found = not self.record(name).made  # nothing of it was announced
+        self.note(name, StepStatus.OK, why, look=look, removed=removed, worked=worked, found=found)
         self.say(name, f"ok: {why}")
         return True
 

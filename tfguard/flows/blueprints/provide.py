@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 from tfguard.errors import InterruptedRunError, OpenOperationError, OperationAliveError, TfguardError, UsageError
@@ -20,7 +21,7 @@ from tfguard.flows.blueprints.requests import Journal, absolute
 from tfguard.flows.blueprints.settling import settle
 from tfguard.flows.blueprints.steps import StepRunner
 from tfguard.flows.blueprints.stopping import Stopping
-from tfguard.model.blueprint import OnFailure, StepKind, stands_behind
+from tfguard.model.blueprint import OnFailure, StepKind, however_far, stands_behind
 from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import Request, RequestEvent, RequestIntent, RequestState, fold
 from tfguard.model.naming import first_of
@@ -264,8 +265,9 @@ class _Provision:
         if not failed:
             return self._become(_S.READY, "every step is done and verified, and each probe passed")
         errors = [name for name in failed if self._journal.request.step(name).status is StepStatus.ERROR]
+        doubtful = [name for name in blueprint.steps if self._in_doubt(name)]
         self._fail(f"not done: {first_of(failed, _NAMED)}", errors[0] if errors else None)
-        self._compensate()
+        self._compensate(doubtful)
         return self._journal.request
 
     def _begin(self) -> None:
@@ -318,10 +320,12 @@ class _Provision:
             record = after.step(name)
             self._steps.say(name, f"retained until {record.until:%Y-%m-%d} for {record.owner or 'nobody'}")
 
-    def _compensate(self) -> None:
-        """Undo each step that says so, unless something stands that needs it, or a person has to look first at what
-        was not done: that is no failure of it."""
-        blueprint, behind = self._context.blueprint, stands_behind(self._context.blueprint)
+    def _compensate(self, doubtful: Sequence[str]) -> None:
+        """Undo each step that says so, unless something stands that needs it, however far, or a person has to look
+        first at what was not done: that is no failure of it. Of the `doubtful` steps nobody can tell how they stand."""
+        blueprint, stands = self._context.blueprint, cache(self._steps.stands)
+        # The owner takes what it owns along where it is destroyed; it is needed where the work itself is undone.
+        behind = {name: {*them} - {blueprint.steps[name].owned_by} for name, them in stands_behind(blueprint).items()}
         asking = sorted(self._steps.asking)
         for name in undone_by_compensation(blueprint, self._journal.request):
             step = blueprint.steps[name]
@@ -330,16 +334,25 @@ class _Provision:
             record = self._journal.request.step(name)
             if record.undoing and record.since is not None and record.since > self._began:
                 continue  # before it could have been made anew, and that was told
-            # The owner takes it along where it is destroyed; it is needed where the work itself is undone.
-            standing = [other for other in behind[name] if other != step.owned_by and self._steps.stands(other)]
+            standing = sorted(filter(stands, however_far(behind, name)))
             if self._stopping.wanted:
                 self._steps.say(name, "not compensated: cancelled")
             elif asking:
                 self._steps.say(name, f"not compensated: {', '.join(asking)} waits for a person")
+            elif doubtful:
+                self._steps.say(name, f"not compensated: how {', '.join(doubtful)} stands is not known")
+            elif record.found:
+                self._steps.say(name, "not compensated: it stood before this request")
             elif standing:
-                self._steps.say(name, f"not compensated: {', '.join(sorted(standing))} needs it")
+                self._steps.say(name, f"not compensated: {', '.join(standing)} needs it")
             else:
                 self._steps.compensate(name)
+                stands.cache_clear()
+
+    def _in_doubt(self, name: str) -> bool:
+        """Whether this run has not come to a step of which nobody can tell how it stands."""
+        since = self._journal.request.step(name).since
+        return since is not None and since < self._began and self._steps.in_doubt(name)
 
     def _retention(self, name: str, request: Request, since: datetime) -> Callable[[datetime, str], RequestEvent]:
         step, config = self._context.blueprint.steps[name], self._context.config

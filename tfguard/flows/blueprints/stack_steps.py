@@ -255,7 +255,8 @@ class StackSteps:
         if lost := self._data_that_would_go(name, call, before):
             return notes.failed(name, lost, Activity.VERIFY, before)
         # By the newest operation until now the one that is begun here is told from it.
-        notes.note(name, StepStatus.RUNNING, "applying", Activity.APPLY, operation_id=before.operation_id)
+        last, found = before.operation_id, bool(before.managed)
+        notes.note(name, StepStatus.RUNNING, "applying", Activity.APPLY, operation_id=last, found=found)
         with self.verified.calling():
             end = notes.context.stacks.apply(call, name)
         notes.values.forget(name)

@@ -9,16 +9,17 @@ from tfguard.errors import RecordError, TfguardError
 from tfguard.flows.blueprints.asking import ask_until
 from tfguard.flows.blueprints.command_steps import CommandSteps
 from tfguard.flows.blueprints.context import BlueprintContext, Values
+from tfguard.flows.blueprints.deciding import decision_about
 from tfguard.flows.blueprints.notes import Notes
 from tfguard.flows.blueprints.requests import Journal
 from tfguard.flows.blueprints.stack_steps import StackSteps
 from tfguard.flows.blueprints.stopping import Stopping
 from tfguard.flows.blueprints.words import Words
 from tfguard.model.blueprint import StepKind
-from tfguard.model.blueprint_decision import Told
+from tfguard.model.blueprint_decision import DecisionKind, Told
 from tfguard.model.blueprint_request import Activity
 from tfguard.model.operation import StepStatus
-from tfguard.reconcile.blueprint_steps import decide_probe
+from tfguard.reconcile.blueprint_steps import decide_probe, decide_undo
 
 _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
 
@@ -122,6 +123,28 @@ class StepRunner:
             raise
         except TfguardError:
             return True
+
+    def in_doubt(self, name: str) -> bool:
+        """Whether a step that was begun earlier waits for a person, or something of it may still run. What cannot be
+        asked is in doubt; what is being undone is settled by that. Raises `RecordError` alone."""
+        step, record = self.notes.step(name), self.notes.record(name)
+        if step.kind is StepKind.PROBE:
+            return False
+        if record.undoing:
+            return bool(decide_undo(step, record, None).asks)
+        if record.status is StepStatus.RUNNING:
+            return True
+        if not record.made or record.done:
+            return False
+        try:
+            decision = decision_about(self.context, self.journal.request, name)
+        except RecordError:
+            raise
+        except TfguardError:
+            return True
+        if decision.asks or decision.kind is DecisionKind.WAIT:
+            return True
+        return decision.kind in (DecisionKind.INSPECT, DecisionKind.ADOPT) and self.stands(name)
 
     def compensate(self, name: str) -> bool:
         """Undo a step by its compensation; whether nothing of it is left. Raises `RecordError` alone."""
