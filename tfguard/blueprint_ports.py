@@ -48,20 +48,19 @@ class StackLook:
     """What a stack's own record and state say now.
 
     `operation_id` is its newest operation, or the one that is not settled. `adoptable` are findings that can be adopted
-    without a choice, `unsettled` says for a person what else keeps it open. `good`: that operation was applied to its
-    end without an error. `managed` counts the objects in the state
-    (None: it could not be read). With a `failure` nothing else is known.
+    without a choice, `unsettled` says for a person what else keeps it open. `managed` counts the objects in the state
+    (None: it could not be read). `emptied`: that operation is a destroy, and the state is as empty as it left it. With
+    a `failure` nothing else is known.
     """
 
     operation_id: str | None = None
-    command: str = ""
     alive: bool = False
     open: bool = False
     adoptable: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
     objects: tuple[BlueprintObject, ...] = ()
     managed: int | None = None
-    good: bool = False
+    emptied: bool = False
     failure: str = ""
 
 

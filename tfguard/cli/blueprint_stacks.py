@@ -282,15 +282,22 @@ def _look(context: StackContext) -> StackLook:
     alone = _alone(strays)
     return StackLook(
         operation_id=operation.id if operation else None,
-        command=operation.intent.command if operation else "",
         open=opened,
         adoptable=tuple(one.id for one in strays if opened and one.id in alone),
         unsettled=tuple(_unsettled(operation)) if operation else (),
         objects=_objects(state, operation, [*strays, *filter(_decided, found)], load_catalog()),
         managed=len(state.instances) if state is not None else None,
-        good=operation is not None and operation.result is not None and operation.result.exit_code == 0,
+        emptied=state is not None and operation is not None and _emptied(state, operation),
         failure="" if state is not None else "its state file is empty",
     )
+
+
+def _emptied(state: StateSnapshot, operation: Operation) -> bool:
+    """Whether a destroy has left this state, and nothing in it. A state that was lost since is another."""
+    result = operation.result
+    if operation.intent.command != "destroy" or result is None or state.instances:
+        return False
+    return (state.lineage, state.serial) == (result.lineage, result.serial_after)
 
 
 def _decided(one: Finding) -> bool:

@@ -167,11 +167,11 @@ def ended_well(record: StepRecord, look: StackLook) -> StepStatus | None:
     An apply tells nothing: somebody else's, with other values, looks the same. Made once more it does no harm.
     """
     begun = look.operation_id is not None and look.operation_id != record.operation_id
-    if not begun or look.alive or look.open or look.failure or not look.good:
+    if not begun or look.alive or look.open or look.failure:
         return None
     kept = any(not found.gone for found in look.objects)
     undoes = record.activity is not None and record.activity.undoes
-    return StepStatus.DESTROYED if undoes and look.command == "destroy" and look.managed == 0 and not kept else None
+    return StepStatus.DESTROYED if undoes and look.emptied and not kept else None
 
 
 def decide_probe(record: StepRecord) -> Decision:

@@ -104,7 +104,8 @@ class Console:
 
 @dataclass
 class StandInStack:
-    """What a provider, a state and a record hold for one stack. `exists` counts how often it was made.
+    """What a provider, a state and a record hold for one stack. `exists` counts how often it was made; `emptied` tells
+    that a destroy has left its state as it is.
 
     `others` are objects beside the one that it makes: a stray has a finding, all others are in the state. It is at work
     for the next `alive` looks.
@@ -115,10 +116,9 @@ class StandInStack:
     lost: bool = False
     operations: int = 0
     stateful: bool = False
-    last: str = ""
     others: list[BlueprintObject] = field(default_factory=list)
     alive: int = 0
-    good: bool = False
+    emptied: bool = False
 
     def look(self) -> StackLook:
         operation = f"op-{self.operations}" if self.operations else None
@@ -130,12 +130,11 @@ class StandInStack:
         managed = [one for one in self.others if one.finding is None]
         return StackLook(
             operation_id=operation,
-            command=self.last,
             open=stray,
             adoptable=("o-1",) if stray else (),
             objects=((known,) if self.in_state or stray else ()) + tuple(self.others),
             managed=int(self.in_state) + len(managed),
-            good=self.good,
+            emptied=self.emptied,
         )
 
 
@@ -178,7 +177,7 @@ class StandIn:
     def plan(self, call: StackCall) -> Plan | str:
         gone = self.verify(call).missing
         changes = tuple(PlannedChange(address, "x", "p", Action.CREATE) for address in gone)
-        return Plan("1.11", changes) if gone else "not planned here"
+        return Plan("1.11", changes)
 
     def verify(self, call: StackCall) -> Verified:
         stack = self.of(call.place)
@@ -187,7 +186,7 @@ class StandIn:
     def apply(self, call: StackCall, step: str) -> CallEnd:
         def work(fault: str) -> int:
             stack = self.of(call.place)
-            stack.operations, stack.last, stack.good = stack.operations + 1, "apply", not fault
+            stack.operations, stack.emptied = stack.operations + 1, False
             if fault == "refused":
                 return 1
             if not stack.in_state or not stack.exists:
@@ -203,7 +202,7 @@ class StandIn:
     def destroy(self, call: StackCall, step: str) -> CallEnd:
         def work(fault: str) -> int:
             stack = self.of(call.place)
-            stack.operations, stack.last, stack.good = stack.operations + 1, "destroy", not fault
+            stack.operations, stack.emptied = stack.operations + 1, not fault
             if fault:
                 return 1
             stack.exists, stack.in_state = 0, False

@@ -68,7 +68,7 @@ def test_an_owned_command_runs_again_where_nothing_is_left_of_its_owner(
     def look(place: StackPlace) -> StackLook:
         seen = desk.world.of(place).look()
         objects = tuple(BlueprintObject(f"x.{n}", "x", observed_id=one) for n, one in enumerate(ids))
-        return StackLook(seen.operation_id, seen.command, objects=objects if seen.managed else (), managed=seen.managed)
+        return StackLook(seen.operation_id, objects=objects if seen.managed else (), managed=seen.managed)
 
     desk.world.look = look  # type: ignore[method-assign]
     assert desk.provide().state is S.READY

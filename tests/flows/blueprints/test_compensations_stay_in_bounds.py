@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from request_stand_ins import HEAD, Crash, Desk, StandInStack
 
+from tfguard.blueprint_ports import StackCall
 from tfguard.flows.blueprints.cancel import CancelOptions, cancel
 from tfguard.flows.blueprints.take_away import TakeAwayOptions, take_away
 from tfguard.model.blueprint_request import BlueprintObject, RequestState
+from tfguard.model.plan import Action, Plan, PlannedChange
 from tfguard.reconcile.blueprint_removal import removals
 
 S = RequestState
@@ -242,6 +244,82 @@ def test_an_adoption_of_what_this_request_has_begun_takes_nothing_from_it(tmp_pa
     assert desk.provide().state is S.PARTIAL_FAILURE
     assert ("adopt", "a") in desk.world.calls
     assert desk.world.stacks["a"].exists == 0
+
+
+# What a failed destroy tells
+
+
+def test_a_state_that_is_lost_after_a_destroy_that_failed_calls_nothing_gone(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, STEPS + "  a: {stack: a}\n")
+    desk.provide()
+    desk.world.faults["a"] = ["refused"]
+    desk.destroy()
+    desk.world.stacks["a"].in_state = False
+    request = desk.destroy()
+    assert request is not None and request.state is S.SETTLED
+    assert desk.statuses() == {"a": "error"}
+    assert "`destroy --gone a --reason TEXT`" in request.step("a").why
+    request = desk.destroy(gone={"a": "removed by hand"})
+    assert request is not None and request.state is S.CLEANED
+
+
+def test_a_state_that_is_lost_after_a_compensation_that_failed_makes_nothing_twice(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, AND_B)
+    desk.world.faults.update(a=["", "refused"], b=["refused"])
+    desk.provide()
+    assert desk.request.step("a").undoing
+    desk.world.stacks["a"].in_state = False
+    assert desk.provide().state is S.PARTIAL_FAILURE
+    assert desk.world.stacks["a"].exists == 1
+    assert "`destroy --step a --gone a --reason TEXT`" in desk.request.step("a").why
+
+
+def test_a_destroy_that_was_cut_short_behind_its_last_object_has_emptied_the_state(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, STEPS + "  a: {stack: a}\n")
+    desk.provide()
+    desk.world.crash_at = (2, True)
+    with pytest.raises(Crash):
+        desk.destroy()
+    desk.world.crash_at = None
+    request = desk.destroy()
+    assert request is not None and request.state is S.CLEANED
+
+
+# What becomes of data
+
+
+@pytest.mark.parametrize("plan", ["", "Error: no route to hunter2", Plan("1.11", (), errored=True)])
+def test_nothing_is_applied_to_data_of_which_no_plan_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan | str
+) -> None:
+    desk = Desk(tmp_path, X.replace("stack: x", "stack: x, stateful: true"))
+    assert desk.provide().state is S.READY
+    desk.world.calls.clear()
+    monkeypatch.setattr(desk.world, "plan", lambda _: plan)
+    request = desk.provide(v="2")
+    assert request.state is S.PARTIAL_FAILURE
+    assert desk.world.calls == []
+    assert "what becomes of its data is not known" in request.step("x").why
+    assert "--skip-check data=REASON" in request.step("x").why
+    assert "hunter2" not in next(tmp_path.rglob("events.jsonl")).read_text()
+    monkeypatch.undo()
+    assert desk.provide().state is S.READY
+
+
+def test_what_would_lose_its_data_undoes_nothing_before_a_person_has_looked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = Desk(tmp_path, X.replace("stack: x", "stack: x, stateful: true"))
+    assert desk.provide().state is S.READY
+    desk.text += "  y: {stack: y, compensate: {destroy: true}}\n"
+    lost = PlannedChange("x.y", "x", "p", Action.REPLACE)
+
+    def plan(call: StackCall) -> Plan:
+        return Plan("1.11", (lost,) if call.place.directory.name == "x" else ())
+
+    monkeypatch.setattr(desk.world, "plan", plan)
+    assert desk.provide(v="2").state is S.PARTIAL_FAILURE
+    assert destroyed(desk) == []
 
 
 def test_a_stack_that_holds_a_stray_alone_was_not_there_before(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_a_failed_request_is_taken_away_with_all_that_it_made(hosts: Desk) -> No
 
 def test_a_state_that_was_lost_is_neither_made_again_nor_called_gone(hosts: Desk) -> None:
     hosts.provide()
-    hosts.world.stacks["network"] = StandInStack(exists=1, operations=1, last="apply")
+    hosts.world.stacks["network"] = StandInStack(exists=1, operations=1)
     assert hosts.provide().state is S.PARTIAL_FAILURE
     assert hosts.world.stacks["network"].exists == 1
     request = hosts.destroy()

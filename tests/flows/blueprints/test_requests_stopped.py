@@ -287,7 +287,7 @@ def test_only_an_operation_that_was_begun_and_ended_well_makes_a_step_ok_that_wa
 ) -> None:
     desk = Desk(tmp_path, ONE)
     # Somebody has applied the stack before; the kill comes before this request's own apply, or that fails.
-    desk.world.stacks["a"] = StandInStack(exists=1, in_state=True, operations=1, last="apply", good=True)
+    desk.world.stacks["a"] = StandInStack(exists=1, in_state=True, operations=1)
     desk.world.faults["a"] = [fault]
     desk.world.crash_at = (1, bool(fault))
     with pytest.raises(Crash):

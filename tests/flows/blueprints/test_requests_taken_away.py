@@ -29,7 +29,7 @@ OWNED = (
 @pytest.mark.parametrize("fault", ["a fails", "init of b fails", "b's variables have no value"])
 def test_a_stack_that_the_request_never_made_is_left_as_it_is(tmp_path: Path, fault: str) -> None:
     desk = Desk(tmp_path, TWO)
-    desk.world.stacks["b"] = StandInStack(exists=1, in_state=True, operations=1, last="apply")
+    desk.world.stacks["b"] = StandInStack(exists=1, in_state=True, operations=1)
     if fault == "a fails":
         desk.world.faults["a"] = ["refused"]
     elif fault == "init of b fails":
@@ -187,7 +187,7 @@ def test_nothing_is_destroyed_while_a_stray_of_it_is_kept(tmp_path: Path) -> Non
         assert desk.statuses()["a"] == "error"
         assert "x-2 still stands" in request.step("a").why
     desk.world.stacks["a"].others.clear()  # somebody has destroyed it
-    desk.world.stacks["a"].last = "orphans destroy"
+    desk.world.stacks["a"].emptied = False
     request = desk.destroy()
     assert request is not None and request.state is S.CLEANED
     assert desk.statuses()["a"] == "absent"
@@ -458,7 +458,7 @@ def test_a_thousand_steps_are_taken_away(tmp_path: Path) -> None:
 def test_a_stack_whose_state_is_lost_is_gone_on_a_person_s_word_alone(tmp_path: Path) -> None:
     desk = Desk(tmp_path, TWO)
     desk.provide()
-    desk.world.stacks["a"] = StandInStack(operations=1, last="apply")
+    desk.world.stacks["a"] = StandInStack(operations=1)
     request = desk.destroy()
     assert request is not None and request.state is S.SETTLED
     assert "--gone a" in request.step("a").why
@@ -477,7 +477,7 @@ def test_a_word_that_something_is_gone_takes_nothing_that_a_state_has(tmp_path: 
         with pytest.raises(UsageError, match="b is not empty"):
             desk.destroy(gone={"b": "gone"})
     else:
-        desk.world.stacks["b"] = StandInStack(operations=1, last="apply")
+        desk.world.stacks["b"] = StandInStack(operations=1)
 
         def approve(_: object) -> None:
             desk.world.stacks["b"] = made  # somebody restores the state

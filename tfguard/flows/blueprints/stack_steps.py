@@ -253,6 +253,7 @@ class StackSteps:
         notes = self.notes
         call = notes.values.call(name)
         if lost := self._data_that_would_go(name, call, before):
+            notes.asking.add(name)
             return notes.failed(name, lost, Activity.VERIFY, before)
         # By the newest operation until now the one that is begun here is told from it.
         last, found = before.operation_id, bool(before.managed)
@@ -268,8 +269,8 @@ class StackSteps:
         return notes.failed(name, f"{why}{_unsettled(look)}", Activity.APPLY, look, end, removed)
 
     def _data_that_would_go(self, name: str, call: StackCall, look: StackLook) -> str:
-        """Why an apply would leave an object without its data: it would be replaced or deleted, or it has vanished and
-        would be made anew without a person's word; empty where there is none.
+        """Why an apply would leave an object without its data, or may: it would be replaced or deleted, or it has
+        vanished and would be made anew without a person's word, or nobody can tell; empty where there is none.
 
         The preflight has looked, but not at what an earlier step of this run has changed since.
         """
@@ -279,8 +280,14 @@ class StackSteps:
         if not holding or CheckName.DATA in self.notes.journal.request.skipped:
             return ""
         plan = self.notes.context.stacks.plan(call)
+        if isinstance(plan, str) or plan.errored:
+            # What the engine says may hold a secret, and goes to the user alone (rule 10).
+            if isinstance(plan, str) and plan:
+                self.notes.say(name, self.notes.values.hidden(plan))
+            way = "mend that and run it again, or go on with --skip-check data=REASON"
+            return f"it cannot be planned, so that what becomes of its data is not known; {way}"
         again, told = vanished_data(record, holding), self.words.told.get(name)
-        for change in () if isinstance(plan, str) else plan.changing:
+        for change in plan.changing:
             if change.action.deletes and change.address in holding:
                 way = "undo what leads to that, or go on with --skip-check data=REASON"
                 return f"{change.address}, which holds data, would be replaced or deleted; {way}"
@@ -329,16 +336,18 @@ class StackSteps:
     def _empty(self, name: str, look: StackLook, activity: Activity) -> bool:
         """A stack whose state is empty: gone, where an operation of its own has emptied it, or a person says so."""
         notes = self.notes
-        if not managed_of(notes.record(name)) or look.command == "destroy":
+        if not managed_of(notes.record(name)) or look.emptied:
             why = "its state is empty, and no operation on it is open"
             return self._gone_unless_kept(name, why, StepStatus.ABSENT, look, activity)
         if name in self.words.gone:
             why = f"gone, by a person's word: {self.words.gone[name]}"
             return notes.gone(name, why, StepStatus.ABSENT, look)
+        one = f" --step {name}" if activity is Activity.COMPENSATE else ""
         why = (
             "its state is empty, and no destroy has emptied it: where its objects are is not known; "
-            f"restore the state, or remove them by hand and give --gone {name} --reason TEXT"
+            f"restore the state, or remove them by hand and say `destroy{one} --gone {name} --reason TEXT`"
         )
+        notes.asking.add(name)
         return notes.failed(name, why, activity, look)
 
     def _destroy_now(self, name: str, call: StackCall, activity: Activity, before: StackLook) -> bool:
