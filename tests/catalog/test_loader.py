@@ -114,6 +114,7 @@ def test_entry_is_read_whole() -> None:
         ('restore_thing, arguments: {Name: "{name}"}', 'restore_thing, arguments: {Name: "{nam}"}',
          "aws_thing: restore[0].arguments: {nam} is not a key or trait"),
         ('    delete: {operation: delete_thing, arguments: {Name: "{name}"}}\n', "", "aws_thing: delete: is missing"),
+        ('importable: false\n', "by_call: maybe\n", "aws_thing: by_call: must be true or false"),
         ('{Name: "{name}"}, tags', '{Name: "{nam}"}, tags', "aws_thing: details[0].arguments: {nam} is not"),
         ("[{when: IsDefault, reason: default}]", "[{when: IsDefault}]", "aws_thing: ignore[0].reason: is missing"),
         ("[{when: IsDefault, reason: default}]", "{when: x}", "aws_thing: ignore: must be a list"),
@@ -227,6 +228,8 @@ def test_files_that_name_each_others_entries_make_one_catalogue() -> None:
         ("type: aws_bag,", "type: aws_sack,", "aws_thing: made_by[1].type: aws_sack is not in the catalogue"),
         ("parent_attribute: id, when: Bag", "parent_attribute: ids, when: Bag",
          "aws_thing: made_by[1].parent_attribute: 'ids' is neither"),
+        ("importable: false", "detaches: [aws_bok]", "aws_thing: detaches: aws_bok is not in the catalogue"),
+        ("importable: false", "detaches: [aws_disk]", "aws_thing: detaches: aws_disk cannot be listed"),
         ("owns: {aws_disk:", "owns: {aws_disc:", "aws_thing: owns.aws_disc: aws_disc is not in the catalogue"),
         ("{aws_disk: {id:", "{aws_disk: {name:", "aws_thing: owns.aws_disk.name: is no key of aws_disk"),
         ("reason: made by y, type: aws_box", "reason: made by y, type: aws_bok",
@@ -250,6 +253,14 @@ def test_what_an_entry_says_of_others_is_looked_up_in_all_files(old: str, new: s
         read_catalog({"x.yaml": GOOD.replace(old, new, 1), "x_more.yaml": BOXES}, PROVIDERS)
     assert caught.value.what.startswith("x.yaml: ")
     assert where in caught.value.what
+
+
+def test_what_owns_data_holds_data() -> None:
+    types = load_catalog().types
+    request = types["aws_spot_instance_request"]
+    assert request.stateful
+    with pytest.raises(ConfigError, match="aws_instance is stateful and goes along"):
+        check_entry("x.yaml", replace(request, stateful=False), types)
 
 
 @pytest.mark.parametrize(("left", "why"), [("aws_nothing", "aws_nothing"), ("aws_sqs_queue", "no rule in ignore_tags")])

@@ -221,6 +221,50 @@ def test_a_bucket_with_objects_blocks_its_deletion_and_keeps_them(scratch: Scrat
     assert s3.list_objects_v2(Bucket="audit-logs")["KeyCount"] == 1
 
 
+def test_what_is_attached_shared_or_protected_is_neither_detached_nor_deleted(
+    scratch: Scratch, proxy: FaultProxy, moto: MotoServer
+) -> None:
+    ec2, iam, ssm = moto.client("ec2"), moto.client("iam"), moto.client("ssm")
+    gateway = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
+    vpc = ec2.create_vpc(CidrBlock="10.7.0.0/16")["Vpc"]["VpcId"]
+    ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc)
+    image = ec2.describe_images()["Images"][0]["ImageId"]
+    instance = ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1)["Instances"][0]["InstanceId"]
+    ec2.modify_instance_attribute(InstanceId=instance, DisableApiTermination={"Value": True})
+    iam.create_role(RoleName="app", AssumeRolePolicyDocument=TRUST)
+    iam.create_instance_profile(InstanceProfileName="app")
+    iam.add_role_to_instance_profile(InstanceProfileName="app", RoleName="app")
+    step = {"action": "aws:runShellScript", "name": "ls", "inputs": {"runCommand": ["ls"]}}
+    content = json.dumps({"schemaVersion": "2.2", "description": "runs", "mainSteps": [step]})
+    ssm.create_document(Content=content, Name="runs", DocumentType="Command")
+    ssm.modify_document_permission(Name="runs", PermissionType="Share", AccountIdsToAdd=["222222222222"])
+    replicas = [{"Region": "eu-west-1"}]
+    secret = moto.client("secretsmanager").create_secret(Name="db", SecretString="x", AddReplicaRegions=replicas)["ARN"]
+
+    def refused(kind: str, name: str, region: str | None = None) -> str:
+        wanted = target(kind, name, region)
+        assert scratch.prepare(wanted).found is True
+        done = scratch.delete(wanted)
+        assert (done.found, done.deleted) == (True, False)
+        return "; ".join(done.errors)
+
+    def interrupt() -> None:
+        proxy.wait_for("DeleteInternetGateway", timeout=120)  # refused: the provider would try again for a long time
+        os.kill(os.getpid(), signal.SIGINT)
+
+    waiting = threading.Thread(target=interrupt)
+    waiting.start()
+    assert "DependencyViolation" in refused("aws_internet_gateway", gateway)
+    waiting.join()
+    assert "must remove roles" in refused("aws_iam_instance_profile", "app", "global")
+    assert "Must unshare document first" in refused("aws_ssm_document", "runs")
+    assert "still has replica regions" in refused("aws_secretsmanager_secret", secret)
+    assert "protected from being terminated" in refused("aws_instance", instance)
+    assert set(proxy.log.actions(mutating=True)) == {
+        "DeleteInternetGateway", "DeleteInstanceProfile", "DeleteDocument", "DeleteSecret"
+    }  # fmt: skip
+
+
 def test_a_secret_keeps_its_recovery_window(scratch: Scratch, moto: MotoServer) -> None:
     secrets = moto.client("secretsmanager")
     arn = secrets.create_secret(Name="db", SecretString="x")["ARN"]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfguard.catalog.loader import load_catalog
-from tfguard.engine.cautious import more_cautious, with_final_snapshot
+from tfguard.engine.cautious import more_cautious, why_spared, with_final_snapshot
 from tfguard.engine.interrupts import SignalGate
 from tfguard.engine.locate import InstalledEngine
 from tfguard.engine.scratch import ScratchDeletion, provider_block
@@ -86,12 +86,39 @@ def test_every_setting_stands_in_the_block_where_it_was(block: dict[str, object]
         ("aws_iam_role", {"inline_policy": [], "managed_policy_arns": ["arn"]}, {"managed_policy_arns": []}),
         ("aws_eip", {"association_id": "eipassoc-1"}, {"association_id": ""}),
         ("aws_route_table_association", {"association_id": "x"}, {}),
+        ("aws_internet_gateway", {"vpc_id": "vpc-1"}, {"vpc_id": ""}),
+        ("aws_subnet", {"vpc_id": "vpc-1"}, {}),
+        ("aws_dynamodb_table", {"replica": [{"region_name": "eu-west-1"}]}, {"replica": []}),
+        ("aws_ssm_document", {"permissions": {"type": "Share", "account_ids": "1"}}, {"permissions": {}}),
+        (
+            "aws_spot_fleet_request",
+            {"terminate_instances_with_expiration": True},
+            {"terminate_instances_with_expiration": False},
+        ),
     ],
 )
 def test_what_would_force_or_detach_is_taken_back(
     kind: str, attributes: dict[str, object], changed: dict[str, object]
 ) -> None:
     assert more_cautious(kind, attributes) == changed
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes", "why"),
+    [
+        ("google_compute_disk", {"users": ["https://compute/projects/p/zones/z/instances/vm"]}, "attached"),
+        ("google_compute_disk", {"users": []}, None),
+        ("google_compute_region_disk", {"users": ["vm"]}, "attached"),
+        ("aws_instance", {"disable_api_termination": True}, "protected"),
+        ("aws_instance", {"disable_api_termination": False}, None),
+        ("aws_thing", {"users": ["vm"], "disable_api_termination": True}, None),
+    ],
+)
+def test_what_keeps_an_object_is_told_where_no_state_holds_the_provider_back(
+    kind: str, attributes: dict[str, object], why: str | None
+) -> None:
+    told = why_spared(kind, attributes)
+    assert (told is None) if why is None else why in (told or "")
 
 
 @pytest.mark.parametrize(

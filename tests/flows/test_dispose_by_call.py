@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from test_dispose import Account, Cloud, roles
+from test_verify import role
 
+from tfguard.catalog.loader import load_catalog
 from tfguard.errors import InputError
 from tfguard.flows.restore import Restorer
 from tfguard.model.action import ActionAnswer
@@ -45,9 +47,11 @@ class Calls:
         raise NotImplementedError
 
 
-def account(folder: Path, imported: Deletion, answer: ActionAnswer, *, works: bool) -> tuple[Account, Calls]:
-    """An account with one role, an engine that says this of its import, and calls that answer so."""
-    made = Account(roles("one"), folder)
+def account(
+    folder: Path, imported: Deletion, answer: ActionAnswer, *, works: bool, found: CloudObject | None = None
+) -> tuple[Account, Calls]:
+    """An account with one role or what is `found`, an engine that says this of its import, and calls that answer so."""
+    made = Account([found] if found else roles("one"), folder)
 
     def prepare(_target: DeletionTarget, *_: object) -> Deletion:
         return imported
@@ -115,3 +119,29 @@ def test_of_a_refused_call_the_ledger_keeps_code_and_call_alone(tmp_path: Path, 
     last = made.records.dispositions()[-1]
     assert (last.stage, kept in last.reason) == (DestroyStage.STOPPED, True)
     assert not any(word in made.ledger() for word in ("hunter2", "a secret name"))
+
+
+@pytest.mark.parametrize("attached", [True, False])
+def test_what_the_provider_would_detach_first_is_deleted_by_its_call_and_the_engine_is_not_asked(
+    tmp_path: Path, attached: bool
+) -> None:
+    user = replace(role("one"), type="aws_iam_user", identity={"name": "one"}, arn="arn:aws:iam::123456789012:user/one")
+    answer = ActionAnswer(refused="DeleteConflict on DeleteUser", blocked=True) if attached else ActionAnswer()
+    made, calls = account(tmp_path, NOT_IMPORTABLE, answer, works=not attached, found=user)
+    made.cloud.prepare_deletion = lambda *_: pytest.fail("the engine is asked")  # type: ignore[method-assign]
+    said: list[str] = []
+    made.context.console.say = said.append  # type: ignore[method-assign]
+    (done,) = made.destroy()
+    assert (done.absent, calls.asked, list(made.cloud.there)) == (not attached, ["one"], ["one"] if attached else [])
+    assert "it is deleted by DeleteUser itself: the provider would detach it first" in "\n".join(said)
+
+
+def test_where_a_provider_would_detach_first_the_catalogue_knows_the_services_own_call() -> None:
+    assert {kind.type for kind in load_catalog() if kind.by_call} == {
+        "aws_autoscaling_group",
+        "aws_iam_user",
+        "aws_network_acl",
+        "aws_route_table",
+        "aws_ssm_patch_baseline",
+        "aws_vpc_dhcp_options",
+    }

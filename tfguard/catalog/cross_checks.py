@@ -15,8 +15,8 @@ Wrong = Iterator[tuple[str, str]]
 
 def check_entry(file: str, entry: ResourceType, types: Mapping[str, ResourceType]) -> None:
     """Raise `ConfigError` where an entry names a type that is not in the catalogue, or what that one has not."""
-    for wrong in (_list_for_each(entry, types), _rules(entry, types), _owned(entry, types), _left_by_it(entry, types)):
-        for key, what in wrong:
+    for check in (_list_for_each, _rules, _owned, _left_by_it, _detached_by_it):
+        for key, what in check(entry, types):
             raise ConfigError(f"{file}: {entry.type}: {key}: {what}", ADVICE)
 
 
@@ -52,6 +52,13 @@ def _left_by_it(entry: ResourceType, types: Mapping[str, ResourceType]) -> Wrong
             yield "leaves", f"no rule in ignore_tags tells which {left} it has made"
 
 
+def _detached_by_it(entry: ResourceType, types: Mapping[str, ResourceType]) -> Wrong:
+    for name in entry.detaches:
+        other = types.get(name)
+        if other is None or other.list is None:
+            yield "detaches", _absent(name) if other is None else f"{name} cannot be listed"
+
+
 def _attribute(key: str, named: str, attribute: str, types: Mapping[str, ResourceType]) -> Wrong:
     other = types.get(named)
     if other is None:
@@ -64,6 +71,8 @@ def _owned(entry: ResourceType, types: Mapping[str, ResourceType]) -> Wrong:
     for owned, keys in entry.owns.items():
         if owned not in types:
             yield f"owns.{owned}", _absent(owned)
+        elif types[owned].stateful and not entry.stateful:
+            yield f"owns.{owned}", f"{owned} is stateful and goes along, so that this type is stateful as well"
         else:
             yield from (
                 (f"owns.{owned}.{key}", f"is no key of {owned}")

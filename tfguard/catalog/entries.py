@@ -54,7 +54,7 @@ def resource_type(node: Node, name: str, cloud: str, ignore_tags: Mapping[str, T
         "placed_by", "traits", "prefixes", "handles", "planned", "id", "import_id", "import_as",
         "name", "arn", "created", "tags", "details", "only", "gone", "soft_deleted", "owner", "folded", "ignore",
         "gone_after", "restore", "parent", "made_by", "owns", "permissions", "delete", "importable",
-        "quotas", "fills", "asset", "get", "unverified", "undeletable",
+        "by_call", "detaches", "quotas", "fills", "asset", "get", "unverified", "undeletable",
     )  # fmt: skip
     keys, traits = node.texts_by_name("keys"), node.texts_by_name("traits")
     if not keys:
@@ -104,6 +104,8 @@ def resource_type(node: Node, name: str, cloud: str, ignore_tags: Mapping[str, T
         create=node.optional_text("create"),
         delete=_optional(node, "delete", _object_call),
         importable=node.flag("importable", default=True),
+        by_call=node.flag("by_call"),
+        detaches=node.texts("detaches"),
         stateful=node.flag("stateful"),
         undeletable=node.optional_text("undeletable"),
         hourly=node.flag("hourly"),
@@ -301,8 +303,8 @@ def _check_references(node: Node, entry: ResourceType) -> None:
             node.fail("unverified", f"{name!r} is none of {', '.join(_UNVERIFIED)}, or is not in the entry")
     if bool(entry.soft_deleted) != bool(entry.restore):
         node.fail("restore", "goes with `soft_deleted`: what waits for its end is brought back by calls")
-    if not entry.importable and entry.delete is None:
-        node.fail("delete", "is missing: what cannot be imported is deleted by its own call")
+    if (entry.by_call or not entry.importable) and entry.delete is None:
+        node.fail("delete", "is missing: what cannot be imported, or goes `by_call`, is deleted by its own call")
     parts_of_keys = {part.rstrip("?"): "" for name in entry.keys for part in name.split(JOINT)}
     _subset(node, "folded", tuple(entry.folded), {**entry.keys, **parts_of_keys})
     for name, value in entry.keys.items():

@@ -198,7 +198,9 @@ class ResourceType:
     no plan has, as the service makes them of what a plan has. A `container` has others
     made inside it, which stand in the way when it is deleted; `leaves` are types of which it makes objects by itself
     that stay when it goes, and that their tags tell. One that is `soft_deleted` comes back by the calls of `restore`,
-    one after the other, until the time `gone_after`. What is not `importable` no engine can import; `fills` are the
+    one after the other, until the time `gone_after`. What is not `importable` no engine can import, and what goes
+    `by_call` the provider would detach or reset first, whatever the state says: both are deleted by `delete` itself.
+    Of the types that it `detaches` an object is taken out before the provider deletes it. `fills` are the
     attributes with a default that no import can read, so that the apply of one always writes them.
     `quotas` are the limits that its objects count towards. `asset` tells under which names an inventory of the whole
     cloud lists it (`list` is made of it then), and `get` how its own service is asked about one object. What of these
@@ -249,6 +251,8 @@ class ResourceType:
     create: str | None = None
     delete: ObjectCall | None = None
     importable: bool = True
+    by_call: bool = False
+    detaches: tuple[str, ...] = ()
     stateful: bool = False
     undeletable: str | None = None
     hourly: bool = False

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tfguard.catalog.catalog import Catalog
 from tfguard.engine.backend import data_directory
-from tfguard.engine.cautious import more_cautious, with_final_snapshot
+from tfguard.engine.cautious import more_cautious, why_spared, with_final_snapshot
 from tfguard.engine.diagnostics import Severity, diagnostic_of
 from tfguard.engine.documents import Json, mapping, parse_json, sequence
 from tfguard.engine.events import StreamReader
@@ -164,7 +164,10 @@ class ScratchDeletion:
         read = self._only(snapshot)
         if read is None:
             return Deletion(None, errors=("nothing was imported to be deleted",))
-        if why := self._made_cautious(document):
+        attributes = _attributes_in(document)
+        if why := why_spared(self.target.type, attributes):
+            return Deletion(True, read, errors=(f"{why}, and the provider would undo that first",), blocked=True)
+        if why := self._made_cautious(document, attributes):
             return Deletion(True, read, errors=(why,))
         self._write_configuration(with_resource=False)
         plan_file = self.directory / "plan"
@@ -334,11 +337,9 @@ class ScratchDeletion:
         alone = len(snapshot.instances) == 1 and snapshot.addresses == {self._address}
         return snapshot.instances[0] if alone else None
 
-    def _made_cautious(self, document: Json) -> str | None:
+    def _made_cautious(self, document: Json, attributes: Json) -> str | None:
         """Change in the state what would let the delete do more, or without a last snapshot; why that cannot be."""
-        resource = mapping(sequence(document.get("resources"))[0])
-        instance = mapping(sequence(resource.get("instances"))[0])
-        attributes = mapping(instance.get("attributes"))
+        resource, instance = _imported(document)
         snapshot = with_final_snapshot(attributes, self.target.final_snapshot) if self.target.final_snapshot else {}
         if self.target.final_snapshot and not snapshot:
             return f"no final snapshot can be taken of an {self.target.type}"
@@ -403,6 +404,16 @@ def _shown(summary: str, detail: str, secrets: frozenset[str]) -> str:
     if is_secret(f"{summary} {detail}", secrets):
         return "an error that quotes a credential or a marked value; its words are withheld"
     return short_error(summary, detail)
+
+
+def _imported(document: Json) -> tuple[Json, Json]:
+    """The one resource in a state of this folder, and its instance."""
+    resource = mapping(sequence(document.get("resources"))[0])
+    return resource, mapping(sequence(resource.get("instances"))[0])
+
+
+def _attributes_in(document: Json) -> Json:
+    return mapping(_imported(document)[1].get("attributes"))
 
 
 def _variable(number: int) -> str:

@@ -382,7 +382,7 @@ class _Run:
         if self._options.final_snapshot:
             say(f"  its final snapshot {self._options.final_snapshot} is taken first")
         if self._is_deleted_by_call(found):
-            say(f"  no engine can import it: it is deleted by {self._call_for(found)}")
+            say(f"  it is deleted by {self._call_for(found)} itself: {self._why_by_call(found)}")
         if tagged := told_by(found.tags):
             say(f"  evidence: {tagged}")
         for item in finding.evidence:
@@ -444,7 +444,7 @@ class _Run:
     def _try_to_delete(self, target: _Target) -> Refusal | None:
         """Import into a scratch folder, compare, and delete, once: the provider itself tries what is blocked again.
 
-        What cannot be imported is deleted by its type's own call.
+        What cannot be imported, or what the provider would detach first, is deleted by its type's own call.
         """
         engine, found = self._context.engine, target.object
         if self._is_deleted_by_call(found):
@@ -499,13 +499,17 @@ class _Run:
 
     def _is_deleted_by_call(self, found: CloudObject) -> bool:
         kind = self._around.catalog.get(found.type)
-        return kind is not None and not kind.importable and self._call_for(found) is not None
+        return kind is not None and (kind.by_call or (not kind.importable and self._call_for(found) is not None))
+
+    def _why_by_call(self, found: CloudObject) -> str:
+        kind = self._around.catalog.get(found.type)
+        return "the provider would detach it first" if kind and kind.by_call else "no engine can import it"
 
     def _by_call(self, target: _Target) -> Refusal | None:
         """Make the call that deletes it, once. What was not answered is left for the look afterwards to tell."""
         assert self._context.actions is not None
         if self._options.final_snapshot:
-            return Refusal("no engine can import it, so that no final snapshot can be taken", _LEFT)
+            return Refusal(f"{self._why_by_call(target.object)}, so that no final snapshot can be taken", _LEFT)
         answer = self._context.actions.delete(target.object, target.provider)
         if not answer.refused or answer.absent or answer.unanswered:
             return None

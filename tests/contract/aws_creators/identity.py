@@ -217,6 +217,7 @@ CREATORS: dict[str, Creator] = {
 }
 
 LIMITS: dict[str, Limits] = {
+    "aws_iam_instance_profile": Limits(attributes={"role": "one with a role in it cannot be deleted"}),
     "aws_iam_saml_provider": Limits(tags="GetSAMLProvider is answered without tags"),
     "aws_iam_server_certificate": Limits(tags="ListServerCertificateTags is not there"),
     "aws_kms_alias": Limits(created="ListAliases is answered without CreationDate"),
