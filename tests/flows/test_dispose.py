@@ -82,6 +82,11 @@ class Account:
         self.records = Records(LocalStore(self.folder / "record"), self.cloud.clock, ThisHost())  # type: ignore[arg-type]
         self.context = StackContext(plain_intent().stack, self.cloud, self.records, around, ThisHost())  # type: ignore[arg-type]
 
+    def list_hanging(self, *found: CloudObject, gap: str | None = None, kind: str = "") -> None:
+        """Let the lists of other types have these objects."""
+        told = listing(*found, gap=gap, kind=kind)
+        self.context.around.inventory.list_many = lambda *_: iter([told])  # type: ignore[method-assign]
+
     def destroy(self, **options: Any) -> Sequence[Disposed]:
         """Delete all of them, approved by name."""
         found = [Finding(one.finding_id, Verdict.UNMANAGED, Confidence.CERTAIN, None, None, one) for one in self.roles]
@@ -111,6 +116,21 @@ class Account:
 
 def roles(*names: str) -> list[CloudObject]:
     return [role(name, created=START) for name in names]
+
+
+UNLISTED = "aws_security_group_rule"
+
+
+def unlisted() -> CloudObject:
+    """An object of a type that the catalogue knows, and that no list has: as a record tells it."""
+    return replace(role("one"), type=UNLISTED, region="us-east-1", identity={})
+
+
+def hangs_on(found: CloudObject, kind: str = "aws_iam_role_policy_attachment", **more: Any) -> CloudObject:
+    """What a list tells to hang on a role."""
+    name = f"{found.import_id}/reads"
+    identity = {"role": found.import_id, "policy_arn": "reads", "role+policy_arn": name}
+    return replace(found, type=kind, id=name, import_id=name, identity=identity, name=None, arn=None, **more)
 
 
 def test_what_holds_data_is_never_deleted_in_bulk(tmp_path: Path) -> None:
@@ -210,7 +230,7 @@ def test_one_approval_by_name_approves_one_object(tmp_path: Path) -> None:
     assert account.destroy(confirmed=("the app",))[0].absent
 
 
-def test_states_that_cannot_be_read_after_the_question_leave_no_request_behind(tmp_path: Path) -> None:
+def test_states_that_cannot_be_read_after_the_question_keep_what_was_approved(tmp_path: Path) -> None:
     account = Account(roles("one"), tmp_path)
     states = iter([account.cloud.state])
 
@@ -220,9 +240,24 @@ def test_states_that_cannot_be_read_after_the_question_leave_no_request_behind(t
         raise InputError("the state cannot be read", "look")
 
     account.cloud.pull_state = pull  # type: ignore[method-assign]
-    with pytest.raises(InputError):
-        account.destroy()
-    assert (account.stages(account.roles[0]), list(account.cloud.there)) == ([], ["one"])
+    (done,) = account.destroy()
+    assert (done.what, list(account.cloud.there)) == ("the state cannot be read", ["one"])
+    assert account.stages(account.roles[0]) == [DestroyStage.REQUESTED, DestroyStage.STOPPED]
+
+
+def test_what_a_state_has_taken_while_another_was_deleted_stays(tmp_path: Path) -> None:
+    account = Account(roles("one", "two"), tmp_path)
+    taken, deleting = account.roles[1], account.cloud.delete_object
+
+    def delete(target: DeletionTarget, *rest: object) -> Deletion:
+        held = StateInstance("aws_iam_role.two", "aws_iam_role", "aws", "aws", dict(taken.identity) | {"id": "two"})
+        account.cloud.state = replace(EMPTY_STATE, lineage="lineage", instances=(held,))
+        return deleting(target, *rest)
+
+    account.cloud.delete_object = delete  # type: ignore[method-assign]
+    first, second = account.destroy()
+    assert (first.absent, second.stage) == (True, DestroyStage.STOPPED)
+    assert ("is managed already" in second.what, list(account.cloud.there)) == (True, ["two"])
 
 
 def test_a_list_that_leaves_out_what_is_new_does_not_make_it_gone(tmp_path: Path) -> None:
@@ -289,12 +324,27 @@ def test_a_ledger_that_fails_stops_the_run_and_what_was_done_by_then_is_told(tmp
 def test_what_no_list_has_is_looked_for_by_the_engine_until_the_grace_is_over(
     tmp_path: Path, answers: Sequence[bool | None], said: str
 ) -> None:
-    account = Account([replace(found, type="aws_unheard_of") for found in roles("one")], tmp_path)
-    account.context.around.inventory.covers = lambda _: False  # type: ignore[method-assign]
+    account = Account([unlisted()], tmp_path)
+    read = StateInstance("aws_security_group_rule.orphan", UNLISTED, "aws", identity={"id": "one"})
     found = iter([True, *answers])
-    account.cloud.prepare_deletion = lambda *_: Deletion(next(found))  # type: ignore[method-assign]
+    account.cloud.prepare_deletion = lambda *_: Deletion(next(found), read)  # type: ignore[method-assign]
     (done,) = account.destroy()
     assert said in done.what
+
+
+def test_what_the_engine_reads_instead_of_what_was_found_stays(tmp_path: Path) -> None:
+    account = Account([unlisted()], tmp_path)
+    read = StateInstance("aws_security_group_rule.orphan", UNLISTED, "aws", identity={"id": "another"})
+    account.cloud.prepare_deletion = lambda *_: Deletion(True, read)  # type: ignore[method-assign]
+    (done,) = account.destroy()
+    assert ("reads another object" in done.what, list(account.cloud.there)) == (True, ["one"])
+
+
+def test_a_type_that_is_not_in_the_catalogue_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    account = Account([replace(found, type="aws_unheard_of") for found in roles("one")], tmp_path)
+    (done,) = account.destroy()
+    assert (done.stage, "aws_unheard_of is not in the catalogue" in done.what) == (None, True)
+    assert list(account.cloud.there) == ["one"]
 
 
 def kept(found: CloudObject, kind: DispositionKind = DispositionKind.RETAIN) -> Disposition:
@@ -366,8 +416,50 @@ def test_tags_that_a_finding_withholds_are_no_change_and_others_are(tmp_path: Pa
 
 
 def test_what_no_list_has_and_the_engine_never_found_is_not_called_gone(tmp_path: Path) -> None:
-    account = Account([replace(found, type="aws_unheard_of") for found in roles("one")], tmp_path)
-    account.context.around.inventory.covers = lambda _: False  # type: ignore[method-assign]
+    account = Account([unlisted()], tmp_path)
     account.cloud.there.clear()
     (done,) = account.destroy()
     assert (done.stage, "cannot be told" in done.what) == (DestroyStage.STOPPED, True)
+
+
+def test_what_hangs_on_it_and_is_another_stacks_keeps_it(tmp_path: Path) -> None:
+    account = Account(roles("one"), tmp_path)
+    child = hangs_on(account.roles[0])
+    account.list_hanging(child)
+    held = StateInstance("aws_iam_role_policy_attachment.x", child.type, "aws", "aws", dict(child.identity))
+    account.cloud.state = replace(EMPTY_STATE, lineage="lineage", instances=(held,))
+    (done,) = account.destroy()
+    assert "on it hangs aws_iam_role_policy_attachment one/reads, which the state " in done.what
+    assert (done.stage, list(account.cloud.there)) == (None, ["one"])
+
+
+@pytest.mark.parametrize("by", ["the ledger", "a tag"])
+def test_what_hangs_on_it_and_is_kept_keeps_it(tmp_path: Path, by: str) -> None:
+    account = Account(roles("one"), tmp_path)
+    tags = retention_tags(LATER + timedelta(days=1), "audit") if by == "a tag" else {}
+    child = hangs_on(account.roles[0], tags=tags)
+    account.list_hanging(child)
+    if by == "the ledger":
+        account.records.decide([kept(child)])
+    (done,) = account.destroy()
+    assert "on it hangs aws_iam_role_policy_attachment one/reads, which is kept" in done.what
+    assert (done.stage, list(account.cloud.there)) == (None, ["one"])
+
+
+def test_what_hangs_on_it_and_is_nobodys_does_not_keep_it(tmp_path: Path) -> None:
+    account = Account(roles("one"), tmp_path)
+    account.list_hanging(hangs_on(account.roles[0]))
+    (done,) = account.destroy()
+    assert done.absent
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_what_the_provider_would_take_it_out_of_keeps_it_and_so_does_a_list_of_it_that_fails(
+    tmp_path: Path, listed: bool
+) -> None:
+    account = Account(roles("one"), tmp_path)
+    profile = hangs_on(account.roles[0], "aws_iam_instance_profile")
+    account.list_hanging(*([profile] if listed else []), gap=None if listed else "AccessDenied", kind=profile.type)
+    (done,) = account.destroy()
+    assert ("would take it out of that" in done.what, "is not known" in done.what) == (listed, not listed)
+    assert (done.stage, list(account.cloud.there)) == (None, ["one"])

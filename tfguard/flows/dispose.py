@@ -19,7 +19,7 @@ from tfguard.errors import InterruptedRunError, RecordError, TfguardError, Usage
 from tfguard.flows.blockers import Patience, hanging_on, ids_of, told, told_of, told_of_none
 from tfguard.flows.configured_accounts import ConfiguredAccounts
 from tfguard.flows.context import StackContext
-from tfguard.flows.known_states import is_this_object, known_states, refuse_if_known
+from tfguard.flows.known_states import is_held, is_this_object, known_states, refuse_if_known
 from tfguard.flows.retain import decided_object
 from tfguard.flows.run_folder import close_run_folder, open_run_folder
 from tfguard.flows.settle import settle_those_that_saw
@@ -41,10 +41,10 @@ from tfguard.model.event import EngineEvent, EventKind
 from tfguard.model.failure import wants_final_snapshot
 from tfguard.model.finding import Finding
 from tfguard.model.ids import new_operation_id
-from tfguard.model.inventory import CloudObject
+from tfguard.model.inventory import CloudObject, Gap
 from tfguard.model.lease import ProcessIdentity
 from tfguard.model.plan import ProviderConfig
-from tfguard.model.retention_tags import are_own, told_by
+from tfguard.model.retention_tags import are_own, is_kept_by, told_by
 from tfguard.model.secrets import is_secret
 from tfguard.model.state import StateSnapshot
 from tfguard.ports import Deletion, DeletionTarget
@@ -109,7 +109,8 @@ class Disposed:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A finding with its object as it is now, and the provider configuration through which it is deleted.
+    """A finding with its object as it is now, the provider configuration through which it is deleted, and what hangs
+    on it, as far as that can be listed.
 
     What the finding itself has of the object is what a record may keep: a look shows names that it withholds.
     """
@@ -117,6 +118,8 @@ class _Target:
     finding: Finding
     object: CloudObject
     provider: ProviderConfig
+    hanging: Sequence[CloudObject] = ()
+    gaps: Sequence[Gap] = ()
 
     @property
     def name(self) -> str:
@@ -259,14 +262,10 @@ class _Run:
         """Look, ask, delete and verify."""
         asked = [target for target in self._in_order(self._targets(findings)) if self._is_approved(target)]
         approved = [target for target in asked if not self._is_kept_by_now(target)]
-        if not approved:
-            return
-        # Somebody may have adopted one while the question was asked.
-        states = self._states()
         for target in approved:
             self._note(target, DestroyStage.REQUESTED, self._options.reason)
         for target in approved:
-            self._delete(target, states)
+            self._delete(target)
 
     def _is_kept_by_now(self, target: _Target) -> bool:
         """Whether somebody has kept it since the findings were read. Told at once: a later line in the ledger would
@@ -325,6 +324,8 @@ class _Run:
 
         `before` is how it was last seen: it must not have changed since.
         """
+        if self._around.catalog.get(before.type) is None:
+            return _not_begun(finding, before, _not_known(before.type))
         provider = provider_of(self._context, self._own, finding, before, self._options.arguments, self._provider_of)
         if provider is None:
             return _not_begun(finding, before, self._refusal(finding, before) or NOBODY_TO_ASK)
@@ -341,7 +342,36 @@ class _Run:
         against = _changed(finding, before, now, states) or self._refusal(finding, now)
         against = against or _held_by(self._around.catalog, replace(finding, object=now), states)
         against = against or self._configured.refusal(now)
-        return _not_begun(finding, now, against) if against else replace(target, object=now)
+        if against is None:
+            hanging, gaps = hanging_on(self._around, now, provider)
+            target = replace(target, object=now, hanging=hanging, gaps=gaps)
+            against = self._held_on(target, states)
+        return _not_begun(finding, now, against) if against else target
+
+    def _held_on(self, target: _Target, states: Sequence[tuple[str, StateSnapshot]]) -> Refusal | None:
+        """What of that which hangs on it, and would go along or lose it, is not to go."""
+        catalog, now = self._around.catalog, self._context.clock.now()
+        kind = catalog.get(target.object.type)
+        detached = kind.detaches if kind else ()
+        decided = latest(self._context.records.dispositions())
+        for child in target.hanging:
+            what = f"on it hangs {ids_of([child])}"
+            entry = decided.get(child.finding_id)
+            where = next((place for place, state in states if is_held(catalog, state, child)), None)
+            if where is not None:
+                return Refusal(f"{what}, which the state {where} has", "take that out of it with its own stack first")
+            if entry is not None and entry.kind is DispositionKind.RETAIN and entry.holds(now):
+                return Refusal(
+                    f"{what}, which is kept by {entry.actor}", f"end the retention of {child.finding_id} first"
+                )
+            if is_kept_by(child.tags, now):
+                return Refusal(f"{what}, which is kept: {told_by(child.tags)}", "ask whoever keeps it")
+            if child.type in detached:
+                return Refusal(f"{what}, and the provider would take it out of that first", _BLOCKED)
+        for gap in target.gaps:
+            if gap.scope.rpartition(" ")[2] in detached:
+                return Refusal(f"what it is in is not known: {gap.scope}: {gap.reason}", "make that readable")
+        return None
 
     def _refusal(self, finding: Finding, found: CloudObject) -> Refusal | None:
         seen = None if found.created_at else seen_at(self._context, self._own, finding)
@@ -387,14 +417,13 @@ class _Run:
             say(f"  evidence: {tagged}")
         for item in finding.evidence:
             say(f"  evidence: {item.kind.value}: {item.detail}")
-        hanging, gaps = hanging_on(self._around, target.object, target.provider)
-        for child in hanging[:_SHOWN]:
+        for child in target.hanging[:_SHOWN]:
             say(f"  on it hangs {told(child)}")
-        if len(hanging) > _SHOWN:
-            say(f"  and {len(hanging) - _SHOWN} more objects")
-        if not hanging:
+        if len(target.hanging) > _SHOWN:
+            say(f"  and {len(target.hanging) - _SHOWN} more objects")
+        if not target.hanging:
             say(f"  {told_of_none(self._around.catalog, target.object)}")
-        for gap in gaps[:_SHOWN]:
+        for gap in target.gaps[:_SHOWN]:
             say(f"  not looked at: {gap.scope}: {gap.reason}")
 
     def _approves(self, target: _Target) -> bool:
@@ -406,12 +435,13 @@ class _Run:
         self._confirmed[name] -= 1  # a name that two have approves one of them
         return True
 
-    def _delete(self, target: _Target, states: Sequence[tuple[str, StateSnapshot]]) -> None:
+    def _delete(self, target: _Target) -> None:
         """Look once more, then delete and verify; whatever stops it is told, and in the ledger."""
         if self._context.clock.interrupted:
             return self._stopped(target, Refusal(_NOT_BEGUN, _AGAIN))
         try:
-            looked = self._look(target.finding, target.object, states)
+            # Somebody may have adopted it while the question was asked, or another was deleted.
+            looked = self._look(target.finding, target.object, self._states())
             if isinstance(looked, Disposed):
                 if looked.absent:
                     return self._is(looked)
@@ -589,6 +619,14 @@ def _held_by(catalog: Catalog, finding: Finding, states: Sequence[tuple[str, Sta
     except UsageError as error:
         return Refusal(error.what, "it is managed: delete it with its own stack")
     return None
+
+
+def _not_known(resource_type: str) -> Refusal:
+    """What the engine reads of such an object cannot be compared with what was found."""
+    return Refusal(
+        f"{resource_type} is not in the catalogue, so that nothing tells whether the engine reads this very object",
+        "look at it, and delete it at the provider; `tfguard catalog list` tells which types are known",
+    )
 
 
 def _refused(what: str, deletion: Deletion, advice: str) -> Refusal:
