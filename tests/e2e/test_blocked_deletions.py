@@ -99,6 +99,31 @@ def test_a_role_with_an_attached_policy_keeps_it_and_what_is_attached_is_named(
     assert len(iam.list_attached_role_policies(RoleName="app")["AttachedPolicies"]) == 1
 
 
+def test_a_route_table_in_use_and_a_role_in_an_instance_profile_stay_where_they_are(
+    stack: Path, proxy: FaultProxy, moto: MotoServer, tfguard: Run
+) -> None:
+    ec2, iam = moto.client("ec2"), moto.client("iam")
+    vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.9.1.0/24")["Subnet"]["SubnetId"]
+    table = ec2.create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]
+    association = ec2.associate_route_table(RouteTableId=table, SubnetId=subnet)["AssociationId"]
+    iam.create_role(RoleName="app", AssumeRolePolicyDocument=TRUST)
+    iam.create_instance_profile(InstanceProfileName="servers")
+    iam.add_role_to_instance_profile(InstanceProfileName="servers", RoleName="app")
+    found = {one["object"]["import_id"]: one for one in strays(tfguard, stack, "aws_route_table", "aws_iam_role")}
+
+    done = destroy(tfguard, stack, found["app"])
+    assert (done.returncode, proxy.log.actions(mutating=True)) == (1, []), done.stdout + done.stderr
+    assert "on it hangs aws_iam_instance_profile servers, and the provider would take it out" in done.stdout
+    done = destroy(tfguard, stack, found[table])
+    assert (done.returncode, proxy.log.actions(mutating=True)) == (1, ["DeleteRouteTable"]), done.stdout + done.stderr
+    assert "it could not be deleted: DependencyViolation on DeleteRouteTable" in done.stdout
+    assert f"on it hangs aws_route_table_association {subnet}/{table}" in done.stdout
+    ec2.disassociate_route_table(AssociationId=association)
+    done = destroy(tfguard, stack, found[table])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_role_of_another_account_is_refused_with_both_accounts_named(
     stack: Path, proxy: FaultProxy, moto: MotoServer, tfguard: Run
 ) -> None:
