@@ -68,6 +68,15 @@ def test_no_object_of_a_step_that_is_said_to_hold_no_data_is_told_to_hold_some()
     assert "holds data" not in blueprint_text(seen, Paint()) + blueprint_svg(seen)
 
 
+def test_an_object_of_a_kind_whose_id_is_not_kept_is_told_by_its_address() -> None:
+    policy = made("aws_s3_bucket_policy.site", None)
+    seen = view([*READY, event(5, "applied", step="identity", status=St.OK, objects=(policy,))])
+    text, picture = blueprint_text(seen, Paint()), blueprint_svg(seen)
+    assert "  aws_s3_bucket_policy.site, created 2026-03-01 09:30:00Z" in text
+    assert ">aws_s3_bucket_policy.site</text>" in picture
+    assert "unknown" not in text + picture, "nothing went wrong"
+
+
 def test_why_a_step_failed_is_told_also_when_it_was_undone() -> None:
     undone = [
         *FAILED,

@@ -168,7 +168,7 @@ def failed_before(step: StepView) -> str:
 def object_text(found: ObjectView) -> str:
     """An object: what it is, what was wanted, what exists since when, who pays, and what is decided about it."""
     wanted = ", ".join(f"{name} {value}" for name, value in found.desired.items())
-    parts = [f"{found.type} {found.observed_id}" if found.observed_id else f"{found.address} of unknown id"]
+    parts = [f"{found.type} {found.observed_id}" if found.observed_id else found.address]
     if wanted and wanted.split(" ", 1)[-1] != found.observed_id:
         parts.append(f"wanted {wanted}")
     parts += [f"created {_stamp(found.created_at)}"] if found.created_at else []

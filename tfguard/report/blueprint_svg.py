@@ -247,7 +247,8 @@ def _remark(step: StepView, behind: str) -> str:
     if step.status is StepStatus.ERROR or step.interrupted:
         return step.why
     if len(step.objects) == 1:
-        return f"{step.objects[0].observed_id or 'of unknown id'} ({step.objects[0].type})"
+        found = step.objects[0]
+        return f"{found.observed_id} ({found.type})" if found.observed_id else found.address
     return f"{len(step.objects)} objects" if step.objects else ""
 
 

@@ -11,10 +11,11 @@ from request_stand_ins import Desk
 
 from tfguard.blueprint_ports import Verified
 from tfguard.errors import InputError
-from tfguard.flows.blueprints.asking import ask_probes
+from tfguard.flows.blueprints.asking import ask_probes, ask_until
 from tfguard.flows.blueprints.checking import check_again
 from tfguard.flows.blueprints.context import values_of
 from tfguard.flows.blueprints.requests import Journal
+from tfguard.model.blueprint import Probe
 from tfguard.model.blueprint_request import RequestState
 from tfguard.model.blueprint_view import BlueprintView
 from tfguard.reconcile.blueprint_counts import blueprint_counts
@@ -67,6 +68,17 @@ def test_a_step_that_is_a_probe_is_asked_too_and_counted(desk: Desk) -> None:
     assert "service failed when last asked" in seen.notes[0]
     desk.world.services["service"] = True
     assert (ask(desk), view(desk).ready_now, view(desk).notes) == ([], True, ())
+
+
+@pytest.mark.parametrize(
+    ("tries", "told"),
+    [(99, "refused (asked 11 times within 1m)"), (3, "refused (asked 3 times in 1 s, then cancelled)")],
+)
+def test_how_long_a_service_was_asked_is_told_as_it_was(desk: Desk, tries: int, told: str) -> None:
+    desk.world.services[""] = False
+    asked = iter(range(tries - 1))
+    answer = ask_until(desk.context, "p", Probe(tcp="x:1"), lambda: next(asked, None) is None)
+    assert answer.detail == told
 
 
 @pytest.mark.parametrize("how", ["vanished", "state lost"])

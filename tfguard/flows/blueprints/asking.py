@@ -16,6 +16,7 @@ from tfguard.flows.blueprints.requests import Journal
 from tfguard.model.blueprint import Probe
 from tfguard.model.blueprint_request import Activity, RequestEvent
 from tfguard.model.config import format_duration
+from tfguard.model.durations import in_words
 from tfguard.model.operation import StepStatus
 
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(milliseconds=500), timedelta(seconds=10)
@@ -33,12 +34,14 @@ def ask_until(
     waiting = Patience(context, f"{name}: still asked")
     while True:
         answer, tries = context.prober.ask(probe), tries + 1
-        left = began + probe.within - context.clock.now()
+        spent = context.clock.now() - began
+        left = probe.within - spent
         if answer.ok or once:
             return answer
-        if left <= timedelta(0) or stop():
+        if (over := left <= timedelta(0)) or stop():
+            long = f"within {format_duration(probe.within)}" if over else f"in {in_words(spent)}, then cancelled"
             many = "once" if tries == 1 else f"{tries} times"
-            return ProbeAnswer(False, f"{answer.detail} (asked {many} within {format_duration(probe.within)})")
+            return ProbeAnswer(False, f"{answer.detail} (asked {many} {long})")
         if tries == 1:
             until = began + probe.within
             context.console.say(f"{name}: not yet: {answer.detail}; asked again until {until:%H:%M:%SZ}")
