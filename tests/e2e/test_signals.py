@@ -179,6 +179,30 @@ def test_each_ctrl_c_on_a_terminal_is_one_interrupt_also_when_they_come_fast(sce
     assert scene.lines("signals") == ["apply SIGINT"] * presses
 
 
+@pytest.mark.parametrize("words", [("plan",), ("apply", "--yes")])
+@pytest.mark.parametrize("on_terminal", [False, True])
+def test_while_a_blueprint_is_planned_an_interrupt_is_told_and_passed_on_at_once(
+    scene: Scene, words: tuple[str, ...], on_terminal: bool
+) -> None:
+    file = scene.stack.parent / "b.yaml"
+    file.write_text("apiVersion: tfguard/v1\nkind: Blueprint\nname: b\nsteps: {a: {stack: stack}}\n")
+    scene.hold("plan")
+    with Terminal([sys.executable, "-m", "tfguard", "blueprint", *words, "b.yaml"], file.parent, scene.env) as running:
+        scene.wait_for("plan holds")
+        if on_terminal:
+            running.type("\x03")
+        else:
+            running.process.send_signal(signal.SIGINT)
+        scene.wait_for("plan SIGINT", name="signals")
+        running.wait_for("interrupted: ")
+        scene.go_on("plan")
+        assert running.wait() == 130, running.shown
+    assert scene.lines("signals") == ["plan SIGINT"]
+    assert "interrupted; nothing was changed" in running.shown
+    assert "on record" not in running.shown and "cannot be planned" not in running.shown
+    assert not list((file.parent / "b.tfguard").rglob("request.json"))
+
+
 PLAIN = 'tfguard "$@"\nexit $?'
 TRAPS = (
     "trap 'kill -INT $child' INT\ntfguard \"$@\" &\nchild=$!\n"

@@ -42,6 +42,25 @@ def until(what: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def test_what_only_looks_tells_its_reason_hears_of_an_interrupt_and_is_waited_for_aloud(tmp_path: Path) -> None:
+    told: list[str] = []
+    calls = Calls(tmp_path / "run", told.append, quiet=timedelta(seconds=0.1))
+    ready, go_on = tmp_path / "ready", tmp_path / "go-on"
+    script = f"{NOTES}sys.stderr.write('why\\n'); print('a secret'); sys.exit(3)"
+    ended: list[tuple[int, str]] = []
+    words = (sys.executable, "-c", script, str(ready), str(go_on))
+    asking = threading.Thread(target=lambda: ended.append(calls.ask(words, tmp_path, dict(os.environ), "plan of a")))
+    asking.start()
+    until(ready.exists)
+    calls.interrupt()
+    until(lambda: ready.read_text() == "interrupt\n" and bool(told))
+    go_on.touch()
+    asking.join()
+    assert ended == [(3, "why\n")]
+    assert told[0] == "plan of a: still running, 0 s by now"
+    assert not [found for found in (tmp_path / "run").rglob("*") if found.is_file()], "what it prints may be a value"
+
+
 def test_a_service_that_a_command_has_started_is_in_no_later_command_s_way(
     commands: StepCommands, tmp_path: Path
 ) -> None:

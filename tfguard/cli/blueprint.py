@@ -34,10 +34,12 @@ from tfguard.flows.blueprints.deciding import decisions
 from tfguard.flows.blueprints.kept import by_kept, decided_left_behind, kept_blueprint
 from tfguard.flows.blueprints.provide import ProvideOptions, provide, upcoming
 from tfguard.flows.blueprints.requests import Journal, Requests
+from tfguard.flows.blueprints.stopping import refuse_interrupted
 from tfguard.flows.blueprints.take_away import TakeAwayOptions, take_away
 from tfguard.model.blueprint_decision import Decision, DecisionKind, Told
 from tfguard.model.blueprint_request import Request, RequestState
 from tfguard.model.blueprint_view import BlueprintView, ListedRequest, PlanOutline
+from tfguard.model.preflight import CheckResult
 from tfguard.reconcile.blueprint_removal import removals
 from tfguard.reconcile.blueprint_view import blueprint_view
 from tfguard.report.blueprint import blueprint_text, plan_text, requests_text
@@ -91,20 +93,23 @@ def plan_command(invocation: Invocation, file: Path, inputs: tuple[str, ...], fo
     """Show what would be done about each step, and why, with what the engine plans for each stack. Nothing is changed,
     and no command of a step is run; a stack that was never set up is (`init`).
 
-    Exit code 11 where a step waits for a person, 1 where the engine refuses a plan.
+    Exit code 11 where a step waits for a person, 1 where the engine refuses a plan. Each interrupt is passed on to the
+    engine at once, and nothing more is planned.
     """
-    with own_command() as gate:
-        context, parsed = blueprint_context(invocation, gate, file)
-        check_stacks(context, parsed)
-        found = context.requests.current()
-        standing_now = found if found is not None and not found.terminal else None
-        request = upcoming(context, ProvideOptions(_pairs("--input", inputs)))
-        decided = decisions(context, request)
-        if standing_now is not None:
-            decided = {**decided, **decided_left_behind(context, standing_now, request.inputs)}
-        # Where another tfguard is at work, it sets the stacks up and changes them.
-        outlines = {} if context.requests.live() else planned(context, request)
-        outlines = {name: one for name, one in outlines.items() if _is_applied(decided[name])}
+    with _interruptible() as (gate, intents):
+        context, parsed = blueprint_context(invocation, gate, file, intents)
+        with _only_looking(context, intents):
+            check_stacks(context, parsed)
+            found = context.requests.current()
+            standing_now = found if found is not None and not found.terminal else None
+            request = upcoming(context, ProvideOptions(_pairs("--input", inputs)))
+            decided = decisions(context, request)
+            if standing_now is not None:
+                decided = {**decided, **decided_left_behind(context, standing_now, request.inputs)}
+            # Where another tfguard is at work, it sets the stacks up and changes them.
+            outlines = {} if context.requests.live() else planned(context, request)
+            outlines = {name: one for name, one in outlines.items() if _is_applied(decided[name])}
+            refuse_interrupted(context)
         _show(Called(invocation, file), context, standing_now, decided, form, outlines)
     if any(one.refused for one in outlines.values()):
         return ExitCode.ERROR
@@ -181,7 +186,9 @@ def status_command(invocation: Invocation, file: Path, probe: bool, request_id: 
         failed: Sequence[str] = ()
         if probe and not request.terminal:
             journal = Journal(context.requests, request)
-            failed = check_again(context, journal, lambda: gate.interrupted)
+            intents = Intents()
+            with gate.forwarding(intents.hear), _only_looking(context, intents):
+                failed = check_again(context, journal, lambda: gate.interrupted)
             request = journal.request
         decided: Mapping[str, Decision] = {}
         if not request.terminal:
@@ -333,8 +340,13 @@ def _provide(
                 f"{file} has no request to go on with", f"`tfguard blueprint apply {shlex.quote(str(file))}` makes one"
             )
         look = FirstLook(context, _pairs("--skip-check", skipped, "reason"), options.told)
+
+        def preflight(found: Request) -> Sequence[CheckResult]:
+            with _only_looking(context, intents):
+                return look(found)
+
         request = provide(
-            context, options, look, lambda found: _approve_provide(context, found, options, look.outlines, yes)
+            context, options, preflight, lambda found: _approve_provide(context, found, options, look.outlines, yes)
         )
         _show(Called(invocation, file), context, request, decisions(context, request), form)
     return ExitCode.DONE if request.state is RequestState.READY else ExitCode.OPEN
@@ -351,6 +363,18 @@ def _interruptible() -> Iterator[tuple[SignalGate, Intents]]:
     intents = Intents()
     with engine_command() as gate, gate.forwarding(intents.hear):
         yield gate, intents
+
+
+@contextmanager
+def _only_looking(context: BlueprintContext, intents: Intents) -> Iterator[None]:
+    """While nothing is changed, a first signal, too, is passed on to what runs."""
+
+    def pass_on() -> None:
+        context.console.warn("interrupted: nothing more is looked at; what runs gets an interrupt for each Ctrl-C")
+        context.stacks.interrupt()
+
+    with intents.followed(pass_on):
+        yield
 
 
 def _approve_provide(

@@ -33,7 +33,8 @@ from tfguard.engine.commands import Calls, private_folder
 from tfguard.engine.configuration import declared_outputs
 from tfguard.engine.documents import mapping, parse_json
 from tfguard.engine.interrupts import SignalGate
-from tfguard.engine.queries import captured
+from tfguard.engine.queries import Answer, captured, without_arguments
+from tfguard.engine.terraform import quiet_plan_words
 from tfguard.errors import EmptyStateError, InputError, NotInitialisedError, TfguardError
 from tfguard.flows.context import StackContext
 from tfguard.flows.history import current_operation, findings
@@ -116,8 +117,7 @@ class GuardedStacks:
     def outputs(self, place: StackPlace) -> Mapping[str, Output]:
         """Its outputs, from its state. Raises `InputError` when they cannot be read."""
         with self._context(StackCall(place)) as context:
-            binary = context.engine.installed.binary  # type: ignore[attr-defined]
-            answer = captured(binary, place.directory, "output", "-json", "-no-color")
+            answer = captured(_binary(context), place.directory, "output", "-json", "-no-color")
         if answer.exit_code != 0:
             # The reason is the engine's own words, which no record keeps (rule 10): they belong to the advice.
             raise InputError(
@@ -190,8 +190,13 @@ class GuardedStacks:
         with plan_folder(self.calls.folder) as folder:
             plan_file = folder / "plan"
             with self._context(call) as context:
-                failed = context.engine.quiet_plan(_files(call), plan_file)
-                return context.engine.show_plan(plan_file) if failed is None else failed
+                words = (str(_binary(context)), *quiet_plan_words(_files(call), plan_file))
+                directory = call.place.directory
+                # In a session of its own, as every call: a Ctrl-C means what this tfguard says.
+                code, said = self.calls.ask(
+                    words, directory, without_arguments(os.environ), f"plan of {directory.name}"
+                )
+                return context.engine.show_plan(plan_file) if code == 0 else Answer(code, "", said).reason
 
     @contextmanager
     def _context(self, call: StackCall) -> Iterator[StackContext]:
@@ -213,6 +218,11 @@ class GuardedStacks:
                         del os.environ[name]
                     else:
                         os.environ[name] = value
+
+
+def _binary(context: StackContext) -> Path:
+    found: Path = context.engine.installed.binary  # type: ignore[attr-defined]
+    return found
 
 
 @contextmanager

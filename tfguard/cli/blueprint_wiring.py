@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -40,11 +41,23 @@ class Intents:
     """Counts how often the user has asked this process to stop."""
 
     count: int = 0
+    _follow: Callable[[], None] | None = None
 
     def hear(self) -> bool:
-        """One more intent; it is not passed on at once, since what runs is to end by itself."""
+        """One more intent; it is not passed on at once, since what runs is to end by itself: unless it only looks."""
         self.count += 1
+        if self._follow is not None:
+            self._follow()
         return False
+
+    @contextmanager
+    def followed(self, by: Callable[[], None]) -> Iterator[None]:
+        """While open, nothing is changed, and each intent is followed at once."""
+        self._follow = by
+        try:
+            yield
+        finally:
+            self._follow = None
 
 
 def blueprint_context(

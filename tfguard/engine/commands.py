@@ -8,6 +8,7 @@ import fcntl
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -70,30 +71,23 @@ class Calls:
         """
         with self._log(step) as (log, path):
             began = log.tell()
-            try:
-                with signals_let_through():
-                    process = subprocess.Popen(
-                        list(words),
-                        cwd=directory,
-                        env=dict(environment),
-                        stdin=subprocess.DEVNULL,
-                        stdout=log,
-                        stderr=subprocess.STDOUT,
-                        start_new_session=True,
-                        pass_fds=holding,
-                    )
-            except OSError as error:
-                raise InputError(
-                    f"{step}: {words[0]} cannot be started: {error.strerror}", "correct the command in the blueprint"
-                ) from error
-            except ValueError:
-                raise InputError(f"{step}: a value has a null byte, which no command takes", "correct it") from None
+            process = _started(words, directory, environment, step, log, subprocess.STDOUT, holding)
             with self._known(_Running(process, bool(holding))):
                 ended = self._ends(process, seconds, step, path)
                 if not ended:
                     _make_end(process)
             code = process.returncode
             return CallEnd(128 - code if code < 0 else code, not ended, _tail(path, began), path)
+
+    def ask(self, words: Sequence[str], directory: Path, environment: Mapping[str, str], what: str) -> tuple[int, str]:
+        """Run a program that only looks to its end: its exit code, and what it says on stderr. What it prints is not
+        kept. Raises `InputError` when it cannot be started."""
+        with tempfile.TemporaryFile(dir=private_folder(self.folder)) as said:
+            process = _started(words, directory, environment, what, subprocess.DEVNULL, said)
+            with self._known(_Running(process, command=False)):
+                self._ends(process, None, what)
+            said.seek(0)
+            return process.returncode, said.read().decode(errors="replace")
 
     def interrupt(self, *, commands: bool = False) -> None:
         """Send one interrupt to every program that runs now and is no step's command; else to the commands alone, each
@@ -107,7 +101,9 @@ class Calls:
                 else:
                     process.send_signal(signal.SIGINT)
 
-    def _ends(self, process: subprocess.Popen[bytes], seconds: float | None, step: str, log: Path) -> bool:
+    def _ends(
+        self, process: subprocess.Popen[bytes], seconds: float | None, step: str, log: Path | None = None
+    ) -> bool:
         """Wait for a program; whether it has ended within `seconds`."""
         began, word = time.monotonic(), self.quiet.total_seconds()
         while True:
@@ -119,7 +115,8 @@ class Calls:
             if until == seconds:
                 return False
             if self.tell is not None:
-                self.tell(f"{step}: still running, {in_words(timedelta(seconds=word))} by now; log {log}")
+                where = f"; log {log}" if log else ""
+                self.tell(f"{step}: still running, {in_words(timedelta(seconds=word))} by now{where}")
             word += self.sparse.total_seconds()
 
     @contextmanager
@@ -184,6 +181,35 @@ class StepCommands:
 
     def _lock_file(self, step: str) -> Path:
         return private_folder(self.calls.folder) / f"{step}.lock"
+
+
+def _started(
+    words: Sequence[str],
+    directory: Path,
+    environment: Mapping[str, str],
+    step: str,
+    stdout: IO[bytes] | int,
+    stderr: IO[bytes] | int,
+    holding: tuple[int, ...] = (),
+) -> subprocess.Popen[bytes]:
+    try:
+        with signals_let_through():
+            return subprocess.Popen(
+                list(words),
+                cwd=directory,
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+                pass_fds=holding,
+            )
+    except OSError as error:
+        raise InputError(
+            f"{step}: {words[0]} cannot be started: {error.strerror}", "correct the command in the blueprint"
+        ) from error
+    except ValueError:
+        raise InputError(f"{step}: a value has a null byte, which no command takes", "correct it") from None
 
 
 def private_folder(path: Path) -> Path:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +76,11 @@ def asked_to_list(binary: Path, directory: Path) -> Answer:
             return _leniently(binary, directory, ("query", "-json", "-no-color"))
         except OSError as error:
             return Answer(127, "", str(error))
+
+
+def without_arguments(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment without what the engine would insert into the command line of a query."""
+    return {name: value for name, value in environ.items() if not name.startswith(CLI_ARGUMENT_VARIABLES)}
 
 
 def _leniently(binary: Path, directory: Path, arguments: Sequence[str]) -> Answer:

@@ -136,7 +136,7 @@ class TerraformEngine:
 
     def quiet_plan(self, arguments: Sequence[str], plan_file: Path) -> str | None:
         """Plan into `plan_file` without showing it and without a lock; None when it worked, else why not."""
-        answer = self._query("plan", "-input=false", "-no-color", "-lock=false", *arguments, f"-out={plan_file}")
+        answer = self._query(*quiet_plan_words(arguments, plan_file))
         return None if answer.exit_code == 0 else answer.reason
 
     def show_plan(self, plan_file: Path) -> Plan:
@@ -445,6 +445,11 @@ class TerraformEngine:
         argv = [str(self.installed.binary), *self.global_arguments, command, *arguments]
         scrubbed = {name: value for name, value in self.environ.items() if not name.startswith(CLI_ARGUMENT_VARIABLES)}
         return Launch(argv, {**scrubbed, **(environ or {})}, run_directory, command)
+
+
+def quiet_plan_words(arguments: Sequence[str], plan_file: Path) -> tuple[str, ...]:
+    """The command line of a plan into `plan_file` that asks nothing and takes no lock."""
+    return "plan", "-input=false", "-no-color", "-lock=false", *arguments, f"-out={plan_file}"
 
 
 def _decoding(write: Callable[[str], None]) -> Callable[[bytes], None]:

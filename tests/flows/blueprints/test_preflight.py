@@ -17,6 +17,7 @@ from tfguard.blueprint_ports import CallEnd, StackCall, StackFacts, StackLook, S
 from tfguard.catalog.loader import load_catalog
 from tfguard.errors import (
     InputError,
+    InterruptedRunError,
     NoEngineError,
     NotInitialisedError,
     PreflightError,
@@ -231,6 +232,25 @@ def scene(tmp_path: Path) -> Scene:
 def done(step: str) -> RequestEvent:
     """A step that came to its end."""
     return RequestEvent(NOW, "me", "applied", step=step, status=StepStatus.OK)
+
+
+def test_after_an_interrupt_no_further_stack_is_planned_and_no_refusal_is_told(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intents: list[int] = []
+
+    def interrupted(call: StackCall) -> str:
+        scene.stacks.planned.append(call.place.directory.name)
+        intents.append(1)
+        return "Error: operation canceled"
+
+    monkeypatch.setattr(scene.stacks, "plan", interrupted)
+    context = replace(
+        scene.context, intents=lambda: len(intents), blueprint=parse_blueprint(TEXT + "parallel: 1\n").value
+    )
+    with pytest.raises(InterruptedRunError, match="nothing was changed"):
+        preflight(context, scene.request, {}, scene.ports)
+    assert (scene.stacks.planned, scene.said) == (["network"], [])
 
 
 def test_nothing_in_the_way_names_every_check_and_refuses_nothing(scene: Scene) -> None:

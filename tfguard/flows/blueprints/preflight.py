@@ -22,6 +22,7 @@ from tfguard.errors import (
 from tfguard.flows.blueprints.context import BlueprintContext, stack_steps, values_of
 from tfguard.flows.blueprints.deciding import decisions
 from tfguard.flows.blueprints.preflight_clouds import CloudChecks, PreflightPorts, StackPlan
+from tfguard.flows.blueprints.stopping import refuse_interrupted
 from tfguard.flows.context import StackContext
 from tfguard.flows.credentials import longest_run
 from tfguard.model.blueprint import BlueprintStep
@@ -128,6 +129,7 @@ class Preflight:
         self._open_all()
         results: list[CheckResult] = []
         for name, look in self._checks().items():
+            refuse_interrupted(self._context)
             skipped = self._left_out.get(name)
             results += look() if skipped is None else [CheckResult(name, _SKIPPED, skipped)]
         return results
@@ -226,6 +228,7 @@ class Preflight:
     def _plan_all(self) -> Sequence[CheckResult]:
         with ThreadPoolExecutor(self._context.blueprint.parallel) as pool:
             found = [result for result in pool.map(self._plan, self._names) if result is not None]
+        refuse_interrupted(self._context)
         planned = [f"{name} ({_makes(self._plans[name])})" for name in self._names if name in self._plans]
         if planned or not self._names:
             what = f"planned: {', '.join(planned)}" if planned else "no stack is left to apply"
@@ -279,6 +282,7 @@ class Preflight:
 
     def _plan(self, name: str) -> CheckResult | None:
         """Plan a stack, or tell why not; None where another check tells it."""
+        refuse_interrupted(self._context)
         trouble = self._troubles.get(name)
         if isinstance(trouble, NoEngineError | RecordError):
             self._unplanned[name] = "it could not be opened"

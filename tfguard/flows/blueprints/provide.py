@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
-from tfguard.errors import InterruptedRunError, OpenOperationError, OperationAliveError, TfguardError, UsageError
+from tfguard.errors import OpenOperationError, OperationAliveError, TfguardError, UsageError
 from tfguard.flows.blueprints.asking import ask_probes
 from tfguard.flows.blueprints.context import BlueprintContext, Values, stack_steps, values_of
 from tfguard.flows.blueprints.graph import work_through
@@ -20,7 +20,7 @@ from tfguard.flows.blueprints.preflight import skipped_checks
 from tfguard.flows.blueprints.requests import Journal, absolute
 from tfguard.flows.blueprints.settling import settle
 from tfguard.flows.blueprints.steps import StepRunner
-from tfguard.flows.blueprints.stopping import Stopping
+from tfguard.flows.blueprints.stopping import Stopping, refuse_interrupted
 from tfguard.model.blueprint import OnFailure, StepKind, however_far, stands_behind
 from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import Request, RequestEvent, RequestIntent, RequestState, fold
@@ -84,12 +84,6 @@ def provide(
             return _Provision(context, journal, options.told).run()
         finally:
             context.requests.forget_cancel(request.id)
-
-
-def refuse_interrupted(context: BlueprintContext) -> None:
-    """Raise `InterruptedRunError` when the user has asked this process to stop."""
-    if context.intents():
-        raise InterruptedRunError("interrupted; nothing was changed", "run the command again")
 
 
 def _refuse_cancelled(context: BlueprintContext, request: Request) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from threading import Lock
 
-from tfguard.errors import TfguardError
+from tfguard.errors import InterruptedRunError, TfguardError
 from tfguard.flows.blueprints.context import BlueprintContext
 from tfguard.flows.blueprints.requests import Journal
 from tfguard.model.blueprint_request import RequestEvent, RequestState
@@ -61,3 +61,9 @@ class Stopping:
             self._context.console.warn(f"{error.what}; whether somebody wants to cancel is not known")
             return None
         return (f"cancelled by {wish.actor}: {wish.reason}", wish.interrupt) if wish else None
+
+
+def refuse_interrupted(context: BlueprintContext) -> None:
+    """Raise `InterruptedRunError` when the user has asked this process to stop."""
+    if context.intents():
+        raise InterruptedRunError("interrupted; nothing was changed", "run the command again")

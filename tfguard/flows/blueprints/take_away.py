@@ -12,11 +12,10 @@ from tfguard.flows.blueprints.context import BlueprintContext, values_of
 from tfguard.flows.blueprints.graph import work_through
 from tfguard.flows.blueprints.keeping import retention
 from tfguard.flows.blueprints.kept import refuse_left_behind
-from tfguard.flows.blueprints.provide import refuse_interrupted
 from tfguard.flows.blueprints.requests import Journal
 from tfguard.flows.blueprints.settling import come_to_rest, settle
 from tfguard.flows.blueprints.steps import StepRunner
-from tfguard.flows.blueprints.stopping import Stopping
+from tfguard.flows.blueprints.stopping import Stopping, refuse_interrupted
 from tfguard.model.blueprint import StepKind, however_far, stands_behind
 from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import Request, RequestEvent, RequestState
