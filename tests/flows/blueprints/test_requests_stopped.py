@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from threading import Event
 
 import pytest
 from request_stand_ins import FIVE, HEAD, Crash, Desk, StandInStack
@@ -38,6 +39,38 @@ def stopping_at(desk: Desk, what: str) -> None:
         return call(name, step, work)
 
     desk.world._call = stopped  # type: ignore[method-assign, assignment]
+
+
+# It is heard at once
+
+
+UNDONE = (
+    HEAD + "steps:\n  a: {stack: a, on_failure: compensate, compensate: {destroy: true}}\n  b: {stack: b, needs: [a]}\n"
+)
+
+
+@pytest.mark.parametrize(("what", "text"), [("verify", ONE), ("destroy", UNDONE)])
+def test_an_interrupt_is_told_while_one_call_takes_long(
+    tmp_path: Path, what: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, told = Desk(tmp_path, text), Event()
+    desk.world.faults["b"] = ["refused"]
+    do, warn = getattr(desk.world, what), desk.console.warn
+
+    def long(*arguments: object) -> object:
+        desk.intents = 1
+        assert told.wait(10), "nobody has heard it"
+        return do(*arguments)
+
+    def warned(line: str) -> None:
+        warn(line)
+        if line.startswith("cancelled: "):
+            told.set()
+
+    monkeypatch.setattr(desk.world, what, long)
+    monkeypatch.setattr(desk.console, "warn", warned)
+    desk.provide()
+    assert told.is_set()
 
 
 # Nothing new is begun

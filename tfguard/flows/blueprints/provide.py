@@ -3,8 +3,7 @@ there, what is not, and what can be done."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -286,8 +285,13 @@ class _Provision:
         if not self._context.blueprint.ready.inventory:
             return ()
         names = [name for name in stack_steps(self._context.blueprint) if name not in self._steps.verified]
-        with ThreadPoolExecutor(self._context.blueprint.parallel) as pool:
-            return [name for name, why in zip(names, pool.map(self._steps.verify, names), strict=True) if why]
+        seen = self._listening(names, lambda name: not self._steps.verify(name))
+        return [name for name in names if name not in seen]
+
+    def _listening(self, names: Collection[str], work: Callable[[str], bool]) -> Collection[str]:
+        """Those of the steps of which `work` says yes; meanwhile it is heard whether somebody wants it to stop."""
+        at_once, may_start = self._context.blueprint.parallel, lambda: not self._stopping.wanted
+        return work_through(dict.fromkeys(names, ()), work, at_once=at_once, may_start=may_start)
 
     def _not_answering(self) -> Sequence[str]:
         return ask_probes(self._context, self._journal, self._values, lambda: self._stopping.wanted)
@@ -340,7 +344,7 @@ class _Provision:
             elif standing:
                 self._steps.say(name, f"not compensated: {', '.join(standing)} needs it")
             else:
-                self._steps.compensate(name)
+                self._listening([name], self._steps.compensate)
                 stands.cache_clear()
 
     def _in_doubt(self, name: str) -> bool:
