@@ -21,6 +21,7 @@ from blueprint_scene import (
     view,
 )
 
+from tfguard.model.blueprint import BlueprintInput, InputType
 from tfguard.model.blueprint_decision import Decision, DecisionKind
 from tfguard.model.blueprint_request import Activity
 
@@ -122,6 +123,47 @@ def test_the_environment_of_a_step_stands_before_the_look_at_its_stack() -> None
 )
 def test_each_state_has_its_next_commands(events: list[object] | None, live: bool, expected: list[str]) -> None:
     assert commands(view(events, live=live)) == expected  # type: ignore[arg-type]
+
+
+INPUTS = {
+    "site": BlueprintInput(required=True),
+    "size": BlueprintInput(InputType.NUMBER, default=1),
+    "debug": BlueprintInput(InputType.BOOL),
+    "password": BlueprintInput(required=True, sensitive=True),
+}
+WITH_INPUTS = replace(BLUEPRINT, inputs=INPUTS)
+GIVEN = {"site": "a b", "size": 1, "debug": True, "password": "env:PW", "unknown": "x"}
+APPLY = "apply audit.yaml --input 'site=a b' --input debug=true --input password=env:PW"
+OVER = [*BEGUN, event(9, state=S.CANCEL_PENDING), event(8, state=S.SETTLED), event(7, state=S.CLEANED)]
+
+
+@pytest.mark.parametrize(
+    ("events", "given", "expected"),
+    [
+        (None, None, "apply audit.yaml --input site=VALUE --input password=env:NAME"),
+        (None, GIVEN, APPLY),
+        (None, {"site": "x", "password": "in clear"}, "apply audit.yaml --input site=x --input password=env:NAME"),
+        ([event(199, inputs=GIVEN), *OVER], None, APPLY),
+        ([event(199, inputs=GIVEN), *READY], {**GIVEN, "size": 2}, "apply audit.yaml --input size=2"),
+        ([event(199, inputs=GIVEN), *FAILED], {**GIVEN, "size": 2}, "apply audit.yaml --input size=2"),
+        ([event(199, inputs=GIVEN), *FAILED], None, "resume audit.yaml"),
+        (FAILED, None, "apply audit.yaml --input site=VALUE --input password=env:NAME"),
+    ],
+)
+def test_the_next_apply_gives_the_inputs_that_it_needs(
+    events: list[object] | None, given: dict[str, object] | None, expected: str
+) -> None:
+    seen = view(events, blueprint=WITH_INPUTS, inputs=given)  # type: ignore[arg-type]
+    going_on = [one for one in commands(seen) if one.startswith(("apply", "resume"))]
+    assert going_on == [expected]
+
+
+def test_how_an_input_is_changed_is_told_where_it_failed() -> None:
+    assert "`apply --input NAME=VALUE`" not in " ".join(action.why for action in view(FAILED).next_actions)
+    seen = view([event(199, inputs=GIVEN), *FAILED], blueprint=WITH_INPUTS)
+    assert "go on: only what is not done is done; `apply --input NAME=VALUE` does so with another input" in [
+        action.why for action in seen.next_actions
+    ]
 
 
 def test_a_ready_whose_probe_fails_is_not_ready_now() -> None:

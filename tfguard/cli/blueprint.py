@@ -110,7 +110,7 @@ def plan_command(invocation: Invocation, file: Path, inputs: tuple[str, ...], fo
             outlines = {} if context.requests.live() else planned(context, request)
             outlines = {name: one for name, one in outlines.items() if _is_applied(decided[name])}
             refuse_interrupted(context)
-        _show(Called(invocation, file), context, standing_now, decided, form, outlines)
+        _show(Called(invocation, file), context, standing_now, decided, form, outlines, request.inputs)
     if any(one.refused for one in outlines.values()):
         return ExitCode.ERROR
     return ExitCode.OPEN if any(one.asks for one in decided.values()) else ExitCode.DONE
@@ -153,7 +153,10 @@ def resume_command(
     yes: bool,
     form: str,
 ) -> int:
-    """Go on with the request that stands: skip what is done, look up what is not known, make what is missing."""
+    """Go on with the request that stands: skip what is done, look up what is not known, make what is missing.
+
+    Its inputs stay as they are: `blueprint apply FILE --input NAME=VALUE` does the same with another one.
+    """
     if (done or again) and not reason.strip():
         raise UsageError("--done and --again need a reason", "add --reason TEXT; it is kept in the record")
     told = {**{name: Told(True, reason) for name in done}, **{name: Told(False, reason) for name in again}}
@@ -426,6 +429,7 @@ def _show(
     decided: Mapping[str, Decision],
     form: str,
     outlines: Mapping[str, PlanOutline] | None = None,
+    inputs: Mapping[str, object] | None = None,
 ) -> BlueprintView:
     view = blueprint_view(
         context.blueprint,
@@ -440,6 +444,7 @@ def _show(
         cost_owner=context.cost_owner,
         digest=context.requests.digest(context.text),
         plans=outlines,
+        inputs=inputs,
     )
     if form == "json":
         print_document(blueprint_document(view))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from tfguard.model.blueprint import Blueprint, StepKind
@@ -12,6 +12,7 @@ from tfguard.model.blueprint_request import Request, RequestState
 from tfguard.model.blueprint_view import NextAction, StepView
 from tfguard.model.naming import first_of
 from tfguard.model.operation import StepStatus
+from tfguard.model.reference import as_text
 
 _S = RequestState
 _MOST = 5
@@ -30,18 +31,20 @@ def blueprint_actions(
     live: bool,
     command: str,
     changed: bool = False,
+    inputs: Mapping[str, object] | None = None,
 ) -> Iterator[NextAction]:
     """What can be done next, the likeliest first; without a request nothing but the first apply.
 
     `command` and `file` are how tfguard was called, with a `-chdir`, and how the blueprint was named. `folder` is where
     the blueprint lies as seen from where the user stands, without a `-chdir`. `broken` are probes that fail, and steps
     that are not as they were when it became Ready. `changed`: it asks for more, or for
-    something else, than what became Ready.
+    something else, than what became Ready. `inputs` are the values that are meant (None: as the request has them).
     """
     call = _Calls(f"{command} blueprint", shlex.quote(file))
     state = request.state if request else None
+    given = _given(blueprint, request, inputs)
     if request is None or state is _S.CLEANED:
-        yield call("apply", "make a new request" if request else "make it")
+        yield call("apply", "make a new request" if request else "make it", *given)
         return
     if live:
         if state in (_S.REQUESTED, _S.VALIDATED, _S.PROVISIONING, _S.REPAIRING):
@@ -57,16 +60,17 @@ def blueprint_actions(
         yield call("status", "ask the probes again", "--probe")
         if broken and not behind:
             yield from _unsettled(blueprint, steps, folder)
-            yield from _going_on(steps, call, "look each object up, and repair what is gone")
-        elif changed and not behind:
-            yield call("apply", "bring it in line with the blueprint")
+            yield from _going_on(steps, call, "look each object up, and repair what is gone", given)
+        elif (changed or given) and not behind:
+            yield call("apply", "bring it in line with the blueprint", *given)
     elif state is _S.CANCEL_PENDING:
         yield call("cancel", "take stock of what was made")
     elif state is not _S.SETTLED:
         yield from _unsettled(blueprint, steps, folder)
         yield from _told(steps, call)
         if not behind:
-            yield from _going_on(steps, call, "go on: only what is not done is done")
+            otherwise = "; `apply --input NAME=VALUE` does so with another input" if blueprint.inputs else ""
+            yield from _going_on(steps, call, f"go on: only what is not done is done{otherwise}", given)
     yield from _removals(blueprint, request, steps, call)
     if state in (_S.REQUESTED, _S.VALIDATED, _S.PROVISIONING, _S.REPAIRING):
         yield call("cancel", "give it up, and take stock of what was made")
@@ -84,6 +88,22 @@ class _Calls:
 
     def __call__(self, word: str, why: str, *options: str) -> NextAction:
         return NextAction(" ".join((self._command, word, self._file, *options)), why)
+
+
+def _given(blueprint: Blueprint, request: Request | None, inputs: Mapping[str, object] | None) -> Sequence[str]:
+    """The options that hand an apply the inputs which it does not have: the values that are meant, and placeholders."""
+    known = request.inputs if request is not None else {}
+    meant, held = known if inputs is None else inputs, {} if request is None or request.terminal else known
+    words = []
+    for name, kind in blueprint.inputs.items():
+        value, has = meant.get(name, kind.default), held.get(name, kind.default)
+        if kind.sensitive and not str(value).startswith(("env:", "file:")):
+            value = None  # a value in clear is shown to nobody
+        if value is not None and value != has:
+            words.append(f"--input {shlex.quote(f'{name}={as_text(value)}')}")
+        elif value is None and kind.required:
+            words.append(f"--input {name}={'env:NAME' if kind.sensitive else 'VALUE'}")
+    return words
 
 
 def _unsettled(blueprint: Blueprint, steps: Sequence[StepView], folder: str) -> Iterator[NextAction]:
@@ -110,18 +130,19 @@ def _asks_for_a_word(step: StepView) -> bool:
     return bool(step.asks) and (step.kind is StepKind.RUN or step.decision is DecisionKind.UNDO)
 
 
-def _going_on(steps: Sequence[StepView], call: _Calls, why: str) -> Iterator[NextAction]:
+def _going_on(steps: Sequence[StepView], call: _Calls, why: str, given: Sequence[str]) -> Iterator[NextAction]:
     """A plain `resume`, where something would come of it: not where each step that is not done waits for a person's
-    word, which is a `resume` of its own."""
+    word, which is a `resume` of its own. Where inputs have to be `given`, an apply does the same."""
+    word = "apply" if given else "resume"
     decided = {step.id: step.decision for step in steps}
     done = (None, DecisionKind.SKIP)
     # A step behind others can do nothing before them.
     first = [step for step in steps if step.decision not in done and all(decided.get(n) in done for n in step.needs)]
     asking = [step for step in first if step.asks]
     if len(asking) < len(first) or not first:
-        yield call("resume", why)
+        yield call(word, why, *given)
     elif elsewhere := [step.id for step in asking if not _asks_for_a_word(step)]:
-        yield call("resume", f"go on, when {first_of(elsewhere, _MOST_NAMED)} is settled")
+        yield call(word, f"go on, when {first_of(elsewhere, _MOST_NAMED)} is settled", *given)
 
 
 def _removals(blueprint: Blueprint, request: Request, steps: Sequence[StepView], call: _Calls) -> Iterator[NextAction]:

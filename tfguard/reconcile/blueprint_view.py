@@ -39,6 +39,7 @@ def blueprint_view(
     cost_owner: str = "",
     digest: str = "",
     plans: Mapping[str, PlanOutline] | None = None,
+    inputs: Mapping[str, object] | None = None,
 ) -> BlueprintView:
     """The view at the moment `now`; `request` is None where nothing is on record, as for a draft.
 
@@ -46,7 +47,8 @@ def blueprint_view(
     work on the request. For the next commands `command` is how tfguard was called, `file` how the blueprint was named,
     and `folder` where it lies as seen from where the user stands (None: as `file` says, there is no `-chdir`). `owner`
     and `cost_owner` hold where neither the request nor the blueprint names one. `digest` is that of the file as it is;
-    without it nobody asks whether it has changed. `plans` is what the engine would do, by step.
+    without it nobody asks whether it has changed. `plans` is what the engine would do, by step. `inputs` are the values
+    that are meant to be applied (None: as the request has them).
     """
     beside = str(PurePath(file).parent) if folder is None else folder
     whose = (request.intent.owner if request else blueprint.owner) or owner
@@ -79,6 +81,7 @@ def blueprint_view(
         live=live,
         command=command,
         changed=bool(edited or seen.undone or seen.unasked),
+        inputs=inputs,
     )
     return BlueprintView(
         blueprint=blueprint.name,
