@@ -176,6 +176,16 @@ def test_a_destroy_says_what_goes_and_what_stays_and_no_probes(
     assert "p:" not in told
 
 
+def test_what_stays_is_told_once(file: Path, run: Run) -> None:
+    file.write_text(file.read_text().replace("steps: {", "steps: {b: {run: [b], needs: [a]}, "))
+    recorded(file, ok("a", (BlueprintObject("x.a", "x"),)), ok("b", ()))
+    run("cancel", file, "--retain", "--owner", "team")
+    told = run("destroy", file, "--yes").stderr.splitlines()
+    for name in ("a", "b"):
+        (line,) = [line for line in told if line.startswith(f"tfguard: {name}: ")]
+        assert "stays: it is retained until " in line
+
+
 def test_what_is_at_work_can_be_cancelled_and_the_advice_says_how(file: Path, run: Run) -> None:
     recorded(file)
     with SignalGate() as gate:

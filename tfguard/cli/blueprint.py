@@ -40,6 +40,7 @@ from tfguard.model.blueprint_decision import Decision, DecisionKind, Told
 from tfguard.model.blueprint_request import Request, RequestState
 from tfguard.model.blueprint_view import BlueprintView, ListedRequest, PlanOutline
 from tfguard.model.preflight import CheckResult
+from tfguard.ports import Console
 from tfguard.reconcile.blueprint_removal import removals
 from tfguard.reconcile.blueprint_view import blueprint_view
 from tfguard.report.blueprint import blueprint_text, plan_text, requests_text
@@ -309,7 +310,9 @@ def destroy_command(
         options = TakeAwayOptions(
             reason, stateful, dispose, dict.fromkeys(gone, reason), steps, dict.fromkeys(again, reason)
         )
-        request = take_away(context, options, lambda found: _approve_destroy(context, found, options, yes))
+        once = _ToldOnce(context.console)
+        context = replace(context, console=once)
+        request = take_away(context, options, lambda found: once.stays(_approve_destroy(context, found, options, yes)))
         if request is None:
             _show_nothing(Called(invocation, file), context, form)
             return ExitCode.DONE
@@ -398,7 +401,39 @@ def _is_applied(decision: Decision) -> bool:
     return decision.kind in (DecisionKind.RUN, DecisionKind.WAIT)
 
 
-def _approve_destroy(context: BlueprintContext, request: Request, options: TakeAwayOptions, yes: bool) -> None:
+@dataclass(slots=True)
+class _ToldOnce:
+    """A console that does not say again that a step stays, which was told before the question."""
+
+    console: Console
+    _told: tuple[str, ...] = ()
+
+    def stays(self, told: Mapping[str, str]) -> None:
+        """This was told of the steps, before the question."""
+        self._told = tuple(f"{name}: stays: " for name, text in told.items() if text.startswith("stays: "))
+
+    def say(self, text: str) -> None:
+        """One line on stderr."""
+        if not text.startswith(self._told):
+            self.console.say(text)
+
+    def warn(self, text: str) -> None:
+        """One line that should be noticed."""
+        self.console.warn(text)
+
+    def confirm(self, question: str) -> bool:
+        """Ask yes or no."""
+        return self.console.confirm(question)
+
+    def ask(self, question: str) -> str | None:
+        """The line that is typed as an answer."""
+        return self.console.ask(question)
+
+
+def _approve_destroy(
+    context: BlueprintContext, request: Request, options: TakeAwayOptions, yes: bool
+) -> Mapping[str, str]:
+    """Tell what becomes of each step, and ask; what was told. Raises `UsageError` where the answer is no."""
     context.console.say(f"request {request.id} of {context.blueprint.name} is {request.state.value}")
     found = removals(
         context.blueprint,
@@ -413,6 +448,7 @@ def _approve_destroy(context: BlueprintContext, request: Request, options: TakeA
     if not found:
         context.console.say("nothing of it is on record that could be taken away")
     _approve(context, "Take it away? Only 'yes' is taken:", yes)
+    return found
 
 
 def _approve(context: BlueprintContext, question: str, yes: bool) -> None:
