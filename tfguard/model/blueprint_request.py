@@ -157,6 +157,7 @@ class StepRecord:
 
     `made`: its work was begun, and was not undone since. `done`: it came to its end, and nothing was said against that.
     `found`: some of that, or all, was there before this request began it.
+    `until` and `owner` are those of its retention, which lasts until it is gone or disposed of, or the request `Ready`.
 
     `worked_at` is when its work last came to a good end, done from what `work` tells, and `stood` what it had made then
     (address and id). `renewed_at` is when it last made something anew that had stood before, `remade_at` when it did
@@ -209,9 +210,14 @@ class StepRecord:
         """Whether its work was being taken away, and is not known to be gone."""
         return self.undo is not None
 
+    @property
+    def retained(self) -> bool:
+        """Whether it is kept for somebody, also while it is repaired."""
+        return self.status is StepStatus.RETAINED or self.until is not None
+
     def overdue(self, now: datetime) -> bool:
         """Whether it is retained beyond its date."""
-        return self.status is StepStatus.RETAINED and self.until is not None and self.until <= now
+        return self.until is not None and self.until <= now
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +299,9 @@ class Request:
             )
             request = replace(request, state=event.state, transitions=(*self.transitions, change))
             if event.state is RequestState.READY:
-                request = replace(request, stood=frozenset(name for name, record in self.steps.items() if record.made))
+                steps = {name: replace(record, until=None, owner="") for name, record in self.steps.items()}
+                stood = frozenset(name for name, record in steps.items() if record.made)
+                request = replace(request, steps=steps, stood=stood)
         elif event.step is not None and event.status is not None:
             record = _after(self.step(event.step), event)
             kept = {event.step} if record.status is StepStatus.RETAINED else set[str]()
@@ -351,6 +359,8 @@ def _after(record: StepRecord, event: RequestEvent) -> StepRecord:
     working = event.activity is not None and (event.activity in _WORK or event.activity.undoes)
     done = event.status is StepStatus.OK
     made = not gone and (record.made or done or (running and working))
+    # A retention holds until the step is gone, or somebody disposes of it; `Ready` ends it, too.
+    ended = gone or (running and event.activity is not None and event.activity.undoes)
     undo = _undo(record, event)
     after = replace(
         record,
@@ -362,8 +372,8 @@ def _after(record: StepRecord, event: RequestEvent) -> StepRecord:
         why=event.why,
         operation_id=event.operation_id or record.operation_id,
         objects=record.objects if event.objects is None else event.objects,
-        until=event.until if retained else None,
-        owner=event.owner if retained else "",
+        until=event.until if retained else None if ended else record.until,
+        owner=event.owner if retained else "" if ended else record.owner,
         made=made,
         found=made and (record.found if record.made else event.found),
         done=done or (retained and record.done),

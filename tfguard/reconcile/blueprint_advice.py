@@ -153,7 +153,7 @@ def _removals(blueprint: Blueprint, request: Request, steps: Sequence[StepView],
         told = [f"--gone {step.id}" for step in made]
         yield call("destroy", f"if nothing of {named} is there", *told, "--reason", "TEXT")
         return
-    retained = [step for step in made if step.status is StepStatus.RETAINED]
+    retained = [step for step in made if request.step(step.id).retained]
     with_data = [step for step in made if step.stateful]
     stays = {step.id for step in (*retained, *with_data)}
     if len(stays) < len(made) or not made:
@@ -170,7 +170,7 @@ def _stays_without_a_word(blueprint: Blueprint, request: Request, name: str) -> 
     own, record = blueprint.steps.get(name), request.step(name)
     if own is None or own.kind is not StepKind.RUN or own.compensate is not None or own.check:
         return False
-    if not record.made or record.status is StepStatus.RETAINED:
+    if not record.made or record.retained:
         return False
     return own.owned_by is None or _stays_without_a_word(blueprint, request, own.owned_by)
 

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 
 from tfguard.model.blueprint import Blueprint, BlueprintStep, StepKind, stands_behind
 from tfguard.model.blueprint_request import Request, StepRecord
-from tfguard.model.operation import StepStatus
 from tfguard.reconcile.blueprint_objects import holds_data
 
 
@@ -33,7 +32,7 @@ def removals(
     stays: dict[str, str] = {}
     for name in standing:
         record, step = request.step(name), blueprint.steps[name]
-        if record.status is StepStatus.RETAINED and not dispose:
+        if record.retained and not dispose:
             until = f" until {record.until:%Y-%m-%d}" if record.until else ""
             stays[name] = f"stays: it is retained{until}; --dispose takes it away, too"
         elif step.kind is StepKind.STACK and not (stateful or name in gone) and holds_data(step, record.standing):

@@ -210,7 +210,7 @@ def _object(
     disposition = found.disposition
     if (record.status in _GONE and disposition != UNSEEN) or found.gone:
         disposition = DispositionKind.DESTROY.value
-    elif record.status is StepStatus.RETAINED:
+    elif record.retained:
         disposition = DispositionKind.RETAIN.value
     return ObjectView(
         address=found.address,

@@ -222,7 +222,7 @@ def _facts(step: StepView, behind: str, now: datetime) -> Iterator[str]:
         yield "begun, and its end is not known"
     if step.since is not None:
         yield f"since {_stamp(step.since)} ({in_words(now - step.since)})"
-    if step.status is StepStatus.RETAINED and step.until is not None:
+    if step.until is not None:
         left = f"for {in_words(step.until - now)} more" if not step.overdue else "which has passed"
         yield f"until {_day(step.until)} ({left}){f' for {step.owner}' if step.owner else ''}"
     if step.attempts > 1:

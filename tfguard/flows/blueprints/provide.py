@@ -303,7 +303,7 @@ class _Provision:
         kept = [
             name
             for name, one in self._context.blueprint.steps.items()
-            if one.failing is OnFailure.RETAIN and request.step(name).made
+            if request.step(name).made and (one.failing is OnFailure.RETAIN or request.step(name).retained)
         ]
         self._context.console.say(f"{_S.PARTIAL_FAILURE.value}: {why}")
 
@@ -353,10 +353,14 @@ class _Provision:
         return since is not None and since < self._began and self._steps.in_doubt(name)
 
     def _retention(self, name: str, request: Request, since: datetime) -> Callable[[datetime, str], RequestEvent]:
-        step, config = self._context.blueprint.steps[name], self._context.config
+        step, config, before = self._context.blueprint.steps[name], self._context.config, request.step(name)
         time = min(step.retain_for or config.retention.default, config.retention.max)
+        # What somebody keeps for longer stays so, and theirs.
+        dates = [since + time] if step.failing is OnFailure.RETAIN else []
+        dates += [before.until] if before.until is not None else []
+        owner = before.owner or step.owner or request.intent.owner
         why = "kept, since the request failed: repair it, or dispose of it"
-        return retention(name, request.step(name), why, since + time, step.owner or request.intent.owner)
+        return retention(name, before, why, max(dates), owner)
 
     def _become(self, state: RequestState, why: str, step: str | None = None) -> Request:
         self._context.console.say(f"{state.value}: {why}")

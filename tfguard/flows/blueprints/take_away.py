@@ -124,7 +124,7 @@ class _TakeAway:
         for name in left:
             if request.step(name).made and (waits := self._waits(name, behind)):
                 self._steps.say(name, f"stays: {waits}")
-        kept = [name for name in left if request.step(name).status is StepStatus.RETAINED]
+        kept = [name for name in left if request.step(name).retained]
         broken = [name for name in left if request.step(name).status in (StepStatus.ERROR, StepStatus.RUNNING)]
         if kept and not broken and not self._stopping.wanted and request.state is _S.SETTLED:
             told = f"{first_of(kept, _NAMED)} is kept; all else that may go is gone"
@@ -174,7 +174,7 @@ class _TakeAway:
 
     def _retained(self, name: str) -> str:
         record = self._journal.request.step(name)
-        if record.status is not StepStatus.RETAINED or self._options.dispose:
+        if not record.retained or self._options.dispose:
             return ""
         until = f" until {record.until:%Y-%m-%d}" if record.until else ""
         return f"it is retained{until}; --dispose takes it away, too"
