@@ -352,6 +352,27 @@ def test_a_stack_whose_place_is_not_known_any_more_stops_no_cancel(
     request = cancel(desk.context, CancelOptions("over"))
     assert (request.state, request.step("a").status.value) == (S.SETTLED, "error")
     assert "could not be looked up" in request.step("a").why
+    assert request.transitions[-1].why.startswith("whether a still runs, and what it made, could not be looked up")
+
+
+@pytest.mark.parametrize("status", ["running", "error"])
+def test_what_cannot_be_looked_at_is_not_said_to_have_settled(tmp_path: Path, status: str) -> None:
+    desk = Desk(tmp_path, HEAD + "steps:\n  a: {stack: a}\n  b: {stack: b, needs: [a]}\n  c: {stack: c}\n")
+    desk.world.inits["c"] = [1]
+    if status == "running":
+        killed_in(desk)
+    else:
+        desk.world.faults["a"] = ["lost"]
+        desk.provide()
+    desk.world.look = lambda _: StackLook(failure="AccessDenied for hunter2")  # type: ignore[method-assign]
+    request = cancel(desk.context, CancelOptions("over"))
+    told = "whether a still runs, and what it made, could not be looked up; nothing else runs any more"
+    assert (request.state, request.transitions[-1].why) == (S.SETTLED, told)
+    assert request.step("a").status.value == "error"
+    assert status == "error" or request.step("a").why == "it was cut short, and could not be looked up"
+    assert "a: AccessDenied for hunter2; whether anything of it runs is not known" in desk.console.lines
+    assert not any(line.startswith("c: AccessDenied") for line in desk.console.lines), "nothing of it was begun"
+    assert b"hunter2" not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
 # What is kept

@@ -68,7 +68,8 @@ def _at_rest(context: BlueprintContext, journal: Journal, options: CancelOptions
     if request.terminal:
         raise UsageError(f"request {request.id} is over by now", f"see `tfguard blueprint status {context.file_word}`")
     kept_as_it_is = options.retain is not None and request.state in _CAN_BE_KEPT
-    if not (come_to_rest(context, journal) if kept_as_it_is else settle(context, journal, options.reason)):
+    at_rest = come_to_rest(context, journal) is not None if kept_as_it_is else settle(context, journal, options.reason)
+    if not at_rest:
         return journal.request
     if options.retain is not None:
         keep(context, journal, options.retain, options.owner, options.reason)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tfguard.errors import RecordError, TfguardError
 from tfguard.flows.blueprints.context import BlueprintContext, Values, values_of
 from tfguard.flows.blueprints.patience import Patience
@@ -10,12 +12,14 @@ from tfguard.flows.blueprints.steps import StepRunner
 from tfguard.flows.blueprints.stopping import Stopping
 from tfguard.model.blueprint import StepKind
 from tfguard.model.blueprint_request import RequestEvent, RequestState
+from tfguard.model.naming import first_of
 from tfguard.model.operation import StepStatus
 
 _S = RequestState
 _AT_REST = (_S.SETTLED, _S.RETAINED_FOR_REVIEW)
 _UNFINISHED = (StepStatus.RUNNING, StepStatus.ERROR)
 _WAIT_SECONDS = 1.0
+_NAMED = 10
 
 
 def settle(context: BlueprintContext, journal: Journal, reason: str) -> bool:
@@ -25,47 +29,60 @@ def settle(context: BlueprintContext, journal: Journal, reason: str) -> bool:
     """
     if journal.request.state not in (*_AT_REST, _S.CANCEL_PENDING):
         journal.write(lambda at, by: RequestEvent(at, by, reason, state=_S.CANCEL_PENDING))
-    if not come_to_rest(context, journal):
+    unseen = come_to_rest(context, journal)
+    if unseen is None:
         return False
     if journal.request.state is _S.CANCEL_PENDING:
         why = "nothing runs any more, and what was made is on record"
+        if unseen:
+            named = first_of(unseen, _NAMED)
+            why = f"whether {named} still runs, and what it made, could not be looked up; nothing else runs any more"
         context.console.say(f"{_S.SETTLED.value}: {why}")
         journal.write(lambda at, by: RequestEvent(at, by, why, state=_S.SETTLED))
     return True
 
 
-def come_to_rest(context: BlueprintContext, journal: Journal) -> bool:
+def come_to_rest(context: BlueprintContext, journal: Journal) -> Sequence[str] | None:
     """Wait until nothing of a request runs, and write down what became of each step that was not brought to an end;
-    False when the user does not want to wait any longer. Raises `RecordError`."""
-    values, heard = values_of(context, journal.request), context.intents()
+    the steps that could not be looked at, None when the user does not want to wait any longer. Raises `RecordError`."""
+    values, heard, unseen = values_of(context, journal.request), context.intents(), list[str]()
     for name in context.blueprint.steps:
-        if journal.request.step(name).status not in _UNFINISHED:
+        record, waiting = journal.request.step(name), None
+        if record.status not in _UNFINISHED:
             continue
-        waiting: Patience | None = None
-        while what := _running(context, values, name):
+        while what := _running(context, values, name, begun=record.began_at is not None):
             if waiting is None:
                 context.console.say(f"{name}: waits for {what}, which still runs")
                 waiting = Patience(context, f"{name}: {what} still runs")
             waiting.tell()
             if not context.clock.sleep(_WAIT_SECONDS) or context.intents() > heard:
                 context.console.warn(f"{name}: {what} still runs; ask again when it has ended")
-                return False
+                return None
+        unseen += [name] if what is None else []
     _take_stock(context, journal, values)
-    return True
+    return unseen
 
 
-def _running(context: BlueprintContext, values: Values, name: str) -> str:
-    """What of a step runs that an earlier tfguard has started; empty where nothing does, or where it cannot be told."""
+def _running(context: BlueprintContext, values: Values, name: str, *, begun: bool) -> str | None:
+    """What of a step runs that an earlier tfguard has started; empty where nothing does, as where nothing of it was
+    begun, None where it cannot be told."""
     try:
         if context.blueprint.steps[name].kind is StepKind.STACK:
             look = context.stacks.look(values.place(name))
-            return f"operation {look.operation_id} on its stack" if look.alive else ""
-        return "its command" if context.commands.still_runs(name) else ""
+            if not look.failure:
+                return f"operation {look.operation_id} on its stack" if look.alive else ""
+            why = look.failure
+        else:
+            return "its command" if context.commands.still_runs(name) else ""
     except RecordError:
         raise
     except TfguardError as error:
-        context.console.warn(f"{name}: {error.what}; whether anything of it runs is not known")
+        why = error.what
+    if not begun:
         return ""
+    # What the engine says may hold a secret, and goes to the user alone (rule 10).
+    context.console.warn(f"{name}: {why}; whether anything of it runs is not known")
+    return None
 
 
 def _take_stock(context: BlueprintContext, journal: Journal, values: Values) -> None:

@@ -22,6 +22,7 @@ LOOKS = 6
 """Recover, adopt, undo and apply each lead to a new look; more than these never help."""
 
 WAIT_SECONDS = 1.0
+_CUT_UNSEEN = "it was cut short, and could not be looked up"
 _THERE_AGAIN = "what it is to have is there again"
 
 
@@ -125,11 +126,12 @@ class StackSteps:
         try:
             look = notes.context.stacks.look(notes.values.place(name))
             status = ended_well(record, look)
+            why = _CUT_UNSEEN if look.failure else why
         except RecordError:
             raise
         except TfguardError as error:
             # What the engine says may hold a secret, and goes to the user alone (rule 10).
-            why = "it was cut short, and could not be looked up"
+            why = _CUT_UNSEEN
             notes.context.console.warn(f"{name}: {error.what}; {error.advice}")
         if status is not None and look is not None:
             why = f"operation {look.operation_id} has come to a good end, behind the back of its tfguard"

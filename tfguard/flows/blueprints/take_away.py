@@ -68,7 +68,7 @@ def take_away(
         try:
             if options.steps:
                 # The request goes on without them: only what of it was cut short has to end before.
-                if come_to_rest(context, journal):
+                if come_to_rest(context, journal) is not None:
                     _TakeAway(context, journal, options).some()
                 return journal.request
             if not settle(context, journal, options.reason):
