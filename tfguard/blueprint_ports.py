@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -37,10 +37,11 @@ class StackCall:
 @dataclass(frozen=True, slots=True)
 class StackFacts:
     """What a stack's configuration tells without a run: where its state lies, and the outputs it declares (None: that
-    cannot be told)."""
+    cannot be told) and the variables, each with whether the engine hides its value."""
 
     location: str
-    outputs: Collection[str] | None
+    outputs: Mapping[str, bool] | None
+    variables: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -137,12 +139,69 @@ def test_a_folder_in_two_workspaces_is_two_stacks(tmp_path: Path, monkeypatch: p
     assert workspaces == ["default", "blue"]
 
 
-def look(folder: Path, steps: str) -> BlueprintContext:
+OPEN = """
+variable "open" { type = string }
+variable "said" {
+  description = "sensitive = true"
+  # sensitive = true
+}
+variable "hidden" {
+  type = object({
+    data = string
+  })
+  validation {
+    condition     = length("${var.hidden.data}}") > 3
+    error_message = <<-EOT
+      output "x" {
+    EOT
+  }
+  sensitive = true
+}
+output "token" {
+  value     = var.hidden
+  sensitive = true
+}
+output "plain" { value = 1 }
+"""
+REFUSED = r"\$\{%s\} is sensitive, and would be seen in what the engine prints"
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("vars: {open: '${inputs.key}'}", r"steps\.b\.vars\.open: " + REFUSED % r"inputs\.key"),
+        ("vars: {said: {of: ['x${inputs.key}']}}", REFUSED % r"inputs\.key"),
+        ("vars: {open: '${steps.a.outputs.token}'}", REFUSED % r"steps\.a\.outputs\.token"),
+        ("environment: {TF_VAR_open: '${inputs.key}'}", r"steps\.b\.environment\.TF_VAR_open: \$\{inputs"),
+        ("vars: {json: '${inputs.key}'}", REFUSED % r"inputs\.key"),
+        ("vars: {hidden: '${inputs.key}', later: '${inputs.key}', hidden_json: '${steps.a.outputs.token}'}", ""),
+        ("vars: {open: '${steps.a.outputs.plain}', said: '${inputs.name}', unknown: '${inputs.key}'}", ""),
+        ("environment: {TF_VAR_hidden: '${inputs.key}', TOKEN: '${inputs.key}'}", ""),
+    ],
+)
+def test_nothing_sensitive_is_given_to_a_variable_that_the_engine_prints(
+    tmp_path: Path, given: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TF_WORKSPACE", raising=False)
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "main.tf").write_text(OPEN)
+    (tmp_path / "s" / "more.tf").write_text('variable "later" {}')
+    (tmp_path / "s" / "more_override.tf").write_text('variable "later" {\n  ephemeral = true\n}')
+    more = {"variable": [{"json": {}}, {"hidden_json": [{"sensitive": True}]}]}
+    (tmp_path / "s" / "more.tf.json").write_text(json.dumps(more))
+    steps = f"  a: {{stack: s, workspace: x}}\n  b: {{stack: s, needs: [a], {given}}}\n"
+    with pytest.raises(ConfigError, match=why) if why else nullcontext() as told:
+        look(tmp_path, steps, "inputs: {key: {sensitive: true}, name: {default: x}}\n")
+    if why:
+        assert told is not None and "with `sensitive = true`" in told.value.advice
+
+
+def look(folder: Path, steps: str, more: str = "") -> BlueprintContext:
     """Look into the stacks of a blueprint with these steps; `a` is a folder with a stack."""
     (folder / "a").mkdir()
     (folder / "a" / "main.tf").write_text("")
     path = folder / "b.yaml"
-    path.write_text(f"apiVersion: tfguard/v1\nkind: Blueprint\nname: b\nsteps:\n{steps}")
+    path.write_text(f"apiVersion: tfguard/v1\nkind: Blueprint\nname: b\n{more}steps:\n{steps}")
     context, parsed = blueprint_context(Invocation(), SignalGate(), path)
     check_stacks(context, parsed)
     return context

@@ -30,7 +30,7 @@ from tfguard.cli.invocation import Invocation
 from tfguard.cli.wiring import stack_context
 from tfguard.engine.backend import data_directory, locate_state
 from tfguard.engine.commands import Calls, private_folder
-from tfguard.engine.configuration import declared_outputs
+from tfguard.engine.configuration import declared_values
 from tfguard.engine.documents import mapping, parse_json
 from tfguard.engine.interrupts import SignalGate
 from tfguard.engine.queries import Answer, captured, without_arguments
@@ -74,7 +74,7 @@ class GuardedStacks:
 
     def facts(self, place: StackPlace) -> StackFacts:
         """What its configuration tells. Raises `ConfigError` or `InputError` for a folder that holds no stack."""
-        outputs = declared_outputs(place.directory)
+        outputs = declared_values(place.directory, "output")
         if not place.directory.is_dir():
             raise InputError(f"there is no folder {place.directory}", _WRONG_FOLDER)
         if outputs is None:
@@ -85,7 +85,7 @@ class GuardedStacks:
                 location = f"{stack.backend} {stack.location} {stack.workspace}"
             except NotInitialisedError:
                 location = f"{place.directory.resolve()} {os.environ.get(_WORKSPACE) or 'default'}"
-        return StackFacts(location, outputs)
+        return StackFacts(location, outputs, declared_values(place.directory, "variable") or {})
 
     def initialise(self, place: StackPlace, step: str) -> CallEnd:
         """`init`, where it was not run yet, or did not come to a good end."""

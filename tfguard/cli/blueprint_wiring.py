@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tfguard.blueprint_ports import StackPlace
+from tfguard.blueprint_ports import StackFacts, StackPlace
 from tfguard.cli.blueprint_stacks import GuardedStacks, sweep_plans
 from tfguard.cli.console import StderrConsole, SystemClock
 from tfguard.cli.engine_choice import read_config
@@ -34,6 +34,7 @@ from tfguard.schemas.blueprint_file import parse_blueprint, read_blueprint
 from tfguard.stores.local import LocalStore
 
 _ENV, _FILE = "env:", "file:"
+_VARIABLE = "TF_VAR_"
 
 
 @dataclass(slots=True)
@@ -155,10 +156,10 @@ def open_requests(invocation: Invocation, file: Path, gate: SignalGate | None = 
 
 def check_stacks(context: BlueprintContext, parsed: Authored[Blueprint]) -> None:
     """Look into the folders of the stacks: each is one, no two steps share a state as far as that can be told before
-    they are set up, and every output that is used is declared. Nothing is kept for longer than the configuration
-    allows. Raises `ConfigError` with file, line and key.
+    they are set up, every output that is used is declared, and no stack prints what is sensitive. Nothing is kept
+    for longer than the configuration allows. Raises `ConfigError` with file, line and key.
     """
-    blueprint, owners, outputs = context.blueprint, dict[str, str](), dict[str, frozenset[str]]()
+    blueprint, owners, found = context.blueprint, dict[str, str](), dict[str, StackFacts]()
     longest = context.config.retention.max
     for name, step in blueprint.steps.items():
         if step.retain_for is not None and step.retain_for > longest:
@@ -173,11 +174,38 @@ def check_stacks(context: BlueprintContext, parsed: Authored[Blueprint]) -> None
         if (other := owners.get(state)) is not None:
             parsed.refuse(("steps", name, "stack"), f"has the same state as the step {other}: {facts.location}")
         owners[state] = name
-        outputs[name] = frozenset(facts.outputs or ())
+        found[name] = facts
     for where, value in blueprint.texts():
         for reference in references_in(value):
-            if reference.step is not None and reference.name not in outputs[reference.step]:
+            if reference.step is not None and reference.name not in (found[reference.step].outputs or ()):
                 parsed.refuse(where, f"the stack of {reference.step} declares no output {reference.name}")
+    for name in found:
+        _refuse_open_secrets(parsed, name, found)
+
+
+def _refuse_open_secrets(parsed: Authored[Blueprint], name: str, found: Mapping[str, StackFacts]) -> None:
+    """Raise `ConfigError` where a stack would be given something sensitive in a variable that its engine prints: all
+    that it prints is kept."""
+    blueprint = parsed.value
+    step = blueprint.steps[name]
+    given = [(("vars", key), key, value) for key, value in step.vars.items()]
+    given += [
+        (("environment", key), key.removeprefix(_VARIABLE), value)
+        for key, value in step.environment.items()
+        if key.startswith(_VARIABLE)
+    ]
+    for where, variable, value in given:
+        for reference in references_in(value):
+            if reference.step is None:
+                sensitive = blueprint.inputs[reference.name].sensitive
+            else:
+                sensitive = (found[reference.step].outputs or {}).get(reference.name, False)
+            if sensitive and found[name].variables.get(variable) is False:
+                parsed.refuse(
+                    ("steps", name, *where),
+                    f"${{{reference}}} is sensitive, and would be seen in what the engine prints",
+                    f"declare the variable {variable} in {step.stack} with `sensitive = true`",
+                )
 
 
 def _literal_place(context: BlueprintContext, step: BlueprintStep) -> StackPlace:

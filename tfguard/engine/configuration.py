@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +18,11 @@ _SUFFIXES = {".tf": ".tofu", ".tf.json": ".tofu.json"}
 _TEXT = r'"(?:[^"\\\n]|\\.)*"'
 _COMMENT = re.compile(rf"({_TEXT})|#[^\n]*|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _IMPORT = re.compile(rf"^[ \t]*import\s*\{{((?:{_TEXT}|\{{[^{{}}]*\}}|[^{{}}\"])*+)\}}", re.MULTILINE)
+# A block of the root module, and not the one block that a variable or an output may have in it.
+_HEADER = re.compile(r'^[ \t]*(?!validation\b|precondition\b)([\w-]+)(?:[ \t]+"?([\w-]+)"?)*[ \t]*\{', re.MULTILINE)
+_HEREDOC = re.compile(r"<<-?[ \t]*(\w+)[ \t]*\n.*?^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_HIDING = ("sensitive", "ephemeral")
+_HIDDEN = re.compile(rf"^[ \t]*(?:{'|'.join(_HIDING)})[ \t]*=[ \t]*true\b", re.MULTILINE)
 _TO = re.compile(rf"^[ \t]*to[ \t]*=[ \t]*((?:{_TEXT}|[^\"\n])+?)[ \t]*$", re.MULTILINE)
 _ID = re.compile(rf"^[ \t]*id[ \t]*=[ \t]*({_TEXT})[ \t]*$", re.MULTILINE)
 
@@ -47,20 +52,17 @@ def declared_resources(directory: Path, engine: EngineInfo | None = None) -> fro
     return frozenset(found)
 
 
-def declared_outputs(directory: Path, engine: EngineInfo | None = None) -> frozenset[str] | None:
-    """The outputs that the root module declares; None where there is no configuration at all."""
-    found: set[str] = set()
+def declared_values(directory: Path, kind: str, engine: EngineInfo | None = None) -> Mapping[str, bool] | None:
+    """The values of one kind (`output`, `variable`) that the root module declares, and whether the engine hides each;
+    None where there is no configuration at all."""
+    found: dict[str, bool] = {}
     files = list(configuration_files(directory, engine))
     for path in files:
         with suppress(OSError, ValueError, RecursionError):
             content = path.read_text(errors="replace")
-            if path.suffix == ".json":
-                block = mapping(parse_json(content)).get("output")
-                found |= {name for one in (block if isinstance(block, list) else [block]) for name in mapping(one)}
-            else:
-                bare = re.sub(r"/\*.*?\*/", "", content, flags=re.DOTALL)
-                found |= set(re.findall(r'^[ \t]*output[ \t]+"?([\w-]+)"?[ \t]*\{', bare, re.MULTILINE))
-    return frozenset(found) if files else None
+            for name, hidden in _json_values(content, kind) if path.suffix == ".json" else _hcl_values(content, kind):
+                found[name] = hidden or found.get(name, False)  # an override file may say it alone
+    return found if files else None
 
 
 def written_imports(directory: Path, engine: EngineInfo | None = None, without: str = "") -> tuple[WrittenImport, ...]:
@@ -72,6 +74,23 @@ def written_imports(directory: Path, engine: EngineInfo | None = None, without: 
             content = path.read_text(errors="replace") if path.name != without else ""
             found += _imports_in_json(parse_json(content)) if path.suffix == ".json" else _imports_in_hcl(content)
     return tuple(found)
+
+
+def _json_values(content: str, kind: str) -> Iterator[tuple[str, bool]]:
+    block = mapping(parse_json(content)).get(kind)
+    for one in block if isinstance(block, list) else [block]:
+        for name, body in mapping(one).items():
+            parts = [mapping(part) for part in (body if isinstance(body, list) else [body])]
+            yield name, any(part.get(word) is True for part in parts for word in _HIDING)
+
+
+def _hcl_values(content: str, kind: str) -> Iterator[tuple[str, bool]]:
+    bare = _HEREDOC.sub('""', _COMMENT.sub(lambda match: match[1] or "", content))
+    headers = list(_HEADER.finditer(bare))
+    for header, behind in zip(headers, [*headers[1:], None], strict=True):
+        if header[1] == kind and header[2]:
+            body = bare[header.end() : behind.start() if behind else None]
+            yield header[2], _HIDDEN.search(re.sub(_TEXT, '""', body)) is not None
 
 
 def _imports_in_hcl(content: str) -> Iterator[WrittenImport]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -568,6 +569,19 @@ def test_what_a_failed_call_said_is_shown_without_the_sensitive_values_that_it_w
     assert desk.provide().state is S.PARTIAL_FAILURE
     assert any("cannot log in with (sensitive)" in line for line in desk.console.lines)
     assert not any("hunter2" in line for line in desk.console.lines)
+
+
+def test_no_line_of_a_sensitive_value_is_shown_either(tmp_path: Path) -> None:
+    desk = Desk(
+        tmp_path, HEAD + "inputs: {k: {sensitive: true}}\nsteps:\n  b: {run: [w], environment: {K: '${inputs.k}'}}\n"
+    )
+    key = "-----BEGIN KEY-----\n  hunter2-first  \r\nhunter2\tsecond\n\nat\n-----END KEY-----\n"
+    tail = ("-----BEGIN KEY-----", "  hunter2-first", "hunter2 second", "at the end", "-----END KEY-----")
+    desk.world.run = lambda *_: CallEnd(1, tail=tail)  # type: ignore[method-assign]
+    context = replace(desk.context, secret=lambda _: key)
+    provide(context, ProvideOptions({"k": "env:K"}), lambda _: (), lambda _: None)
+    shown = [line.removeprefix("b: ").strip() for line in desk.console.lines if line.startswith("b:   ")]
+    assert shown == ["(sensitive)", "(sensitive)", "(sensitive) (sensitive)", "at the end", "(sensitive)"]
 
 
 @pytest.mark.parametrize("kind", ["tcp", "dns"])

@@ -165,8 +165,10 @@ class Values:
         return text
 
     def _hide(self, value: object) -> None:
-        if isinstance(value, str | int | float) and len(str(value)) >= _SHORTEST_SECRET:
-            self._sensitive.add(str(value))
+        if isinstance(value, str | int | float):
+            # What is shown of a call comes line by line, and without what cannot be printed.
+            lines = "".join(char if char.isprintable() else "\n" for char in str(value)).splitlines()
+            self._sensitive.update(line.strip() for line in lines if len(line.strip()) >= _SHORTEST_SECRET)
         elif isinstance(value, Mapping):
             for item in value.values():
                 self._hide(item)

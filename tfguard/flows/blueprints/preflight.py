@@ -296,7 +296,9 @@ class Preflight:
             call = self._values.call(name)
             end = self._context.stacks.initialise(call.place, name)
             if end.exit_code:
-                return self._unplannable(name, f"its `init` ended with {end.exit_code}{_last_words(end)}")
+                return self._unplannable(
+                    name, f"its `init` ended with {end.exit_code}{self._values.hidden(_last_words(end))}"
+                )
             if trouble is not None:
                 self._open(name)
             planned = self._context.stacks.plan(call)
