@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tfguard.flows.blueprints.take_away import TakeAwayOptions, take_away
 from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import UNSEEN, BlueprintObject, RequestState
 from tfguard.reconcile.blueprint_removal import removals
+from tfguard.reconcile.blueprint_view import blueprint_view
 
 S = RequestState
 TWO = HEAD + "steps:\n  a: {stack: a}\n  b: {stack: b, needs: [a]}\n"
@@ -396,6 +398,56 @@ def test_why_a_step_failed_is_known_also_when_it_was_undone(tmp_path: Path, kill
     record = desk.request.step("a")
     assert (record.status.value, record.attempts) == ("destroyed", 1)
     assert "ended with 1" in record.failure
+
+
+def test_a_destroy_that_comes_just_after_another_finds_it_gone(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, TWO)
+    desk.provide()
+    context, holding = desk.context, desk.context.requests.holding
+
+    def later() -> AbstractContextManager[None]:
+        desk.destroy()
+        return holding()
+
+    context.requests.holding = later  # type: ignore[method-assign]
+    asked: list[object] = []
+    request = take_away(context, TakeAwayOptions("over"), asked.append)
+    assert request is not None and request.state is S.CLEANED
+    assert asked == []
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_resume_that_may_not_take_data_away_says_what_does(tmp_path: Path, killed: bool) -> None:
+    desk = Desk(tmp_path, HEAD + "steps:\n  a: {stack: a, stateful: true}\n")
+    desk.provide()
+    only_a = TakeAwayOptions("over", stateful=True, steps=["a"])
+    desk.world.faults["a"], desk.world.crash_at = ["refused"], (2, False) if killed else None
+    with pytest.raises(Crash) if killed else nullcontext():
+        take_away(desk.context, only_a, lambda _: None)
+    desk.world.crash_at = None
+    desk.world.faults.clear()
+    desk.console.lines.clear()
+    request = desk.provide()
+    assert (request.state, desk.statuses(), desk.world.stacks["a"].exists) == (S.PARTIAL_FAILURE, {"a": "error"}, 1)
+    way = "it holds data; `destroy --step a --stateful` takes it away, `cancel --retain` keeps it"
+    assert any(line.startswith("a: ") and way in line for line in desk.console.lines)
+    assert not killed or way in request.step("a").why
+    seen = blueprint_view(desk.context.blueprint, request, {}, desk.clock.now(), file="b.yaml")
+    assert not seen.stuck
+    take_away(desk.context, only_a, lambda _: None)
+    assert (desk.statuses(), desk.provide().state) == ({"a": "destroyed"}, S.READY)
+
+
+def test_a_compensation_that_finds_data_is_none_and_nothing_is_left_running(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, HEAD + "steps:\n  a: {stack: a, compensate: {destroy: true}}\n  b: {stack: b, needs: [a]}\n")
+    desk.world.faults["b"], desk.world.crash_at = ["refused"], (3, False)
+    with pytest.raises(Crash):
+        desk.provide()
+    desk.world.crash_at = None
+    desk.world.stacks["a"].stateful = True
+    desk.provide()
+    assert desk.statuses() == {"a": "error", "b": "error"}
+    assert desk.request.step("a").why == "it holds data, which is never deleted as a compensation"
 
 
 def test_a_destroy_that_was_interrupted_before_it_began_changes_nothing(tmp_path: Path) -> None:

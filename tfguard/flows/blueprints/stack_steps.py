@@ -199,8 +199,7 @@ class StackSteps:
                 why = "somebody says that nothing of it is there, and its state is not empty"
                 return notes.failed(name, why, activity, look, advice=f"leave --gone {name} out to destroy it")
             if not self.words.takes_data and self.holds_data(name, look):
-                notes.say(name, "stays: it holds data; --stateful takes it away, too")
-                return False
+                return self._data_stays(name, look, activity)
             return self._destroy_now(name, notes.values.call(name), activity, look)
         return notes.failed(name, "what is open on its stack does not settle", activity)
 
@@ -351,6 +350,17 @@ class StackSteps:
         )
         notes.asking.add(name)
         return notes.failed(name, why, activity, look)
+
+    def _data_stays(self, name: str, look: StackLook, activity: Activity) -> bool:
+        """A stack that holds data stays without a word; a `resume`, which finishes a destroy, takes no such word."""
+        notes, record = self.notes, self.notes.record(name)
+        why = "it holds data; --stateful takes it away, too"
+        if record.undoing:
+            why = f"it holds data; `destroy --step {name} --stateful` takes it away, `cancel --retain` keeps it"
+        if record.status is StepStatus.RUNNING:
+            return notes.failed(name, f"its destroy did not come to its end: {why}", activity, look)
+        notes.say(name, f"stays: {why}")
+        return False
 
     def _destroy_now(self, name: str, call: StackCall, activity: Activity, before: StackLook) -> bool:
         notes = self.notes

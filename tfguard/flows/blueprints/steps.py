@@ -192,7 +192,9 @@ class StepRunner:
         if undo.destroy:
             if self._stacks.holds_data(name, self.context.stacks.look(self.values.place(name))):
                 why = "it holds data, which is never deleted as a compensation"
-                notes.note(name, notes.record(name).status, why)
+                status = notes.record(name).status
+                # One that was announced, and cut short, runs no more.
+                notes.note(name, StepStatus.ERROR if status is StepStatus.RUNNING else status, why)
                 self.say(name, why)
                 return False
             return self._stacks.destroy(name, Activity.COMPENSATE)

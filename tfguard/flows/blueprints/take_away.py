@@ -59,6 +59,8 @@ def take_away(
         return found
     with context.requests.holding():
         request = context.requests.read(found.id)
+        if request.terminal:
+            return request  # somebody has taken it away meanwhile
         refuse_left_behind(context, request)
         _refuse_needed(context, request, options)
         _refuse_idle_words(context, request, options)
