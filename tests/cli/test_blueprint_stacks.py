@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from tfguard.cli.blueprint_wiring import blueprint_context, check_stacks
 from tfguard.cli.invocation import Invocation
 from tfguard.engine.commands import Calls
 from tfguard.engine.interrupts import SignalGate
-from tfguard.errors import ConfigError
+from tfguard.errors import ConfigError, InputError
 from tfguard.flows.blueprints.context import BlueprintContext
 from tfguard.model.plan import Action, Plan, PlannedChange
 from tfguard.model.state import StateInstance
@@ -99,6 +100,19 @@ def test_an_object_that_left_the_state_is_missing_like_one_that_left_its_provide
     plan = Plan("1.11.4", (change("gone", Action.CREATE), change("there", Action.NOOP)))
     monkeypatch.setattr(GuardedStacks, "_plan", lambda *_: plan)
     assert stacks.verify(StackCall(StackPlace(tmp_path))) == Verified(missing=("x.gone",))
+
+
+def test_why_outputs_cannot_be_read_is_told_by_the_engine_itself(
+    stacks: GuardedStacks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = SimpleNamespace(installed=SimpleNamespace(binary=tmp_path))
+    monkeypatch.setattr(GuardedStacks, "_context", lambda *_: nullcontext(SimpleNamespace(engine=engine)))
+    answer = SimpleNamespace(exit_code=1, reason="Error: hunter2", stdout="")
+    monkeypatch.setattr("tfguard.cli.blueprint_stacks.captured", lambda *_: answer)
+    with pytest.raises(InputError) as told:
+        stacks.outputs(StackPlace(tmp_path))
+    assert f"`tfguard -chdir={tmp_path} output`" in told.value.advice
+    assert "hunter2" not in told.value.what + told.value.advice, "a decision shows both"
 
 
 def test_a_plan_that_a_kill_has_left_goes_and_one_that_is_made_now_stays(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -119,10 +120,11 @@ class GuardedStacks:
         with self._context(StackCall(place)) as context:
             answer = captured(_binary(context), place.directory, "output", "-json", "-no-color")
         if answer.exit_code != 0:
-            # The reason is the engine's own words, which no record keeps (rule 10): they belong to the advice.
+            # Why is the engine's own words, which no record and no document has (rule 10).
+            folder = shlex.quote(f"-chdir={place.directory}")
             raise InputError(
                 f"the outputs of {place.directory} cannot be read",
-                f"apply that step first; the engine says: {answer.reason}",
+                f"apply that step first; `tfguard {folder} output` says what is wrong",
             )
         found = mapping(parse_json(answer.stdout))
         return {

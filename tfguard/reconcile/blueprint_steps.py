@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -15,6 +16,7 @@ from tfguard.model.operation import StepStatus
 from tfguard.model.reference import references_in
 from tfguard.reconcile.blueprint_objects import holds_data
 
+UNREADABLE = "its record or its state cannot be read"
 _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
 _NOT_BEGUN = "not begun"
 _WORK = ("stack", "run", "vars", "var_files", "workspace", "environment", "directory")
@@ -38,7 +40,11 @@ def decide_stack(
 ) -> Decision:
     """The way on with a stack whose needs are all done."""
     if look.failure:
-        return Decision(DecisionKind.INSPECT, f"its record cannot be read: {look.failure}", asks="mend its record")
+        # Why may be in the engine's own words, which no document has (rule 10).
+        folder = shlex.quote(f"-chdir={step.stack}")
+        return Decision(
+            DecisionKind.INSPECT, UNREADABLE, asks=f"see what `tfguard {folder} status` says, and mend that"
+        )
     if look.alive:
         return Decision(DecisionKind.WAIT, f"operation {look.operation_id} is running on it")
     if look.open and look.adoptable:

@@ -21,6 +21,11 @@ from tfguard.flows.blueprints.provide import ProvideOptions, provide
 from tfguard.flows.blueprints.requests import Requests
 from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import Request, RequestState
+from tfguard.reconcile.blueprint_view import blueprint_view
+from tfguard.report.blueprint import blueprint_text
+from tfguard.report.blueprint_svg import blueprint_svg
+from tfguard.report.paint import Paint
+from tfguard.schemas.blueprint import blueprint_document
 from tfguard.stores.local import LocalStore
 
 S = RequestState
@@ -579,6 +584,20 @@ def test_what_the_engine_says_is_told_and_not_kept(tmp_path: Path, monkeypatch: 
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"hunter2" not in written
     assert any("hunter2" in line for line in desk.console.lines), "the user is told"
+
+
+def test_no_document_has_the_words_of_an_engine_that_cannot_look(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ONE.replace("stack: a", "stack: 'the a'"))
+    desk.provide()
+    desk.world.look = lambda _: StackLook(failure="Error: hunter2 is wrong")  # type: ignore[method-assign]
+    decided = decisions(desk.context, desk.request)
+    seen = blueprint_view(desk.context.blueprint, desk.request, decided, desk.clock.now(), file="b.yaml")
+    assert "hunter2" not in str(blueprint_document(seen)) + blueprint_svg(seen) + blueprint_text(seen, Paint())
+    told = (decided["a"].reason, decided["a"].asks)
+    assert told == (
+        "its record or its state cannot be read",
+        "see what `tfguard '-chdir=the a' status` says, and mend that",
+    )
 
 
 @pytest.mark.parametrize("half", range(2))

@@ -17,9 +17,8 @@ from tfguard.model.blueprint_decision import Decision, DecisionKind
 from tfguard.model.blueprint_request import UNSEEN, Activity, RequestEvent, StepRecord
 from tfguard.model.operation import StepStatus
 from tfguard.reconcile.blueprint_objects import Key, merged
-from tfguard.reconcile.blueprint_steps import told_when_begun, work_of
+from tfguard.reconcile.blueprint_steps import UNREADABLE, told_when_begun, work_of
 
-UNREADABLE = "its record or its state cannot be read"
 _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
 _LAST_OWN_CODE = 128
 """Beyond it a signal has ended the call, as a shell shows it: it did not say itself how far it came."""

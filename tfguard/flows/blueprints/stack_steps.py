@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tfguard.blueprint_ports import StackCall, StackLook, StackPlace
 from tfguard.errors import RecordError, TfguardError
-from tfguard.flows.blueprints.notes import UNREADABLE, Notes
+from tfguard.flows.blueprints.notes import Notes
 from tfguard.flows.blueprints.patience import Patience
 from tfguard.flows.blueprints.seen import Seen
 from tfguard.flows.blueprints.words import Words
@@ -16,7 +16,7 @@ from tfguard.model.blueprint_request import Activity
 from tfguard.model.operation import StepStatus
 from tfguard.model.preflight import CheckName
 from tfguard.reconcile.blueprint_objects import Key, holds_data, managed_of, taken_by, vanished_data
-from tfguard.reconcile.blueprint_steps import decide_stack, ended_well
+from tfguard.reconcile.blueprint_steps import UNREADABLE, decide_stack, ended_well
 
 LOOKS = 6
 """Recover, adopt, undo and apply each lead to a new look; more than these never help."""
