@@ -166,7 +166,7 @@ def resume_command(
 
 @command.command("status")
 @file_argument
-@click.option("--probe", is_flag=True, help="Ask the probes anew, once each, and look a Ready request's objects up.")
+@click.option("--probe", is_flag=True, help="Ask the probes anew, once each, and look the objects up.")
 @request_option
 @format_option("svg")
 @click.pass_obj

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from request_stand_ins import HEAD, Crash, Desk
+from request_stand_ins import HEAD, Crash, Desk, StandInStack
 
 from tfguard.blueprint_ports import CallEnd, Command, StackCall, Verified
 from tfguard.errors import CorruptRecordError
@@ -161,6 +161,36 @@ def test_a_look_finds_what_is_there_again_also_where_the_request_is_not_ready(tm
     assert desk.provide().state is S.PARTIAL_FAILURE
     desk.world.stacks["a"].exists = 1
     assert (check(desk), desk.statuses()) == ([], {"a": "ok"})
+
+
+@pytest.mark.parametrize("failing", ["stop", "retain"])
+@pytest.mark.parametrize("how", ["vanished", "state lost", "as it was"])
+def test_what_is_kept_is_looked_at_and_stays_kept(tmp_path: Path, failing: str, how: str) -> None:
+    steps = f"  a: {{stack: a, stateful: true, on_failure: {failing}}}\n  b: {{stack: b, needs: [a]}}\n"
+    desk = Desk(tmp_path, HEAD + "steps:\n" + steps)
+    desk.world.faults["b"] = ["lost"]
+    desk.provide()
+    if failing == "stop":
+        cancel(desk.context, CancelOptions("look at it", retain=timedelta(days=1), owner="me"))
+    kept, stack = desk.request.step("a"), desk.world.stacks["a"]
+    stack.exists, stack.in_state = {"vanished": (0, True), "state lost": (1, False), "as it was": (1, True)}[how]
+    assert check(desk) == ([] if how == "as it was" else ["a"])
+    assert desk.request.step("a") == kept
+    assert (how != "as it was") == any(line.startswith("a: error: it") for line in desk.console.lines)
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_what_a_failed_step_that_is_kept_has_made_is_looked_at(tmp_path: Path, gone: bool) -> None:
+    desk = Desk(tmp_path, HEAD + "steps:\n  a: {stack: a, on_failure: retain}\n")
+    desk.world.faults["a"] = ["refused"]
+    desk.world.stacks["a"] = StandInStack(exists=1, in_state=True)
+    kept = desk.provide().step("a")
+    missing = ("x.never_made", "x.y") if gone else ("x.never_made",)
+    desk.world.verify = lambda _: Verified(missing=missing)  # type: ignore[method-assign]
+    assert check(desk) == (["a"] if gone else [])
+    assert desk.request.step("a") == kept
+    told = "a: error: it is to have x.y, which the provider does not have"
+    assert (told in desk.console.lines) is gone
 
 
 # A look beside others

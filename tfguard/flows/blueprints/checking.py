@@ -12,7 +12,8 @@ from tfguard.flows.blueprints.kept import by_kept
 from tfguard.flows.blueprints.requests import Journal, Observations
 from tfguard.flows.blueprints.steps import StepRunner
 from tfguard.flows.blueprints.stopping import Stopping
-from tfguard.model.blueprint_request import RequestState, StepRecord
+from tfguard.model.blueprint import BlueprintStep
+from tfguard.model.blueprint_request import Request, RequestState, StepRecord
 from tfguard.model.operation import StepStatus
 from tfguard.reconcile.blueprint_steps import work_of
 
@@ -42,7 +43,7 @@ def _not_as_they_were(context: BlueprintContext, journal: Journal) -> Sequence[s
     runner = StepRunner(context, journal, values_of(context, request), Stopping(context, journal))
     names = [name for name in stack_steps(blueprint) if _was_done(request.step(name))]
     # What the blueprint or an input asks for otherwise was not made yet, and is not missing.
-    known = [name for name in names if request.step(name).work == work_of(blueprint.steps[name], request)]
+    known = [name for name in names if _is_as_made(blueprint.steps[name], request.step(name), request)]
     for name in (others := [name for name in names if name not in known]):
         runner.say(name, "was not looked at: its part of the blueprint, or an input in it, is not what it was made by")
     with ThreadPoolExecutor(blueprint.parallel) as pool:
@@ -62,6 +63,12 @@ def _as_made(context: BlueprintContext, journal: Journal) -> BlueprintContext:
 
 
 def _was_done(record: StepRecord) -> bool:
-    """Whether a step has all that it is to have, but for what was missing when it was last looked at."""
+    """Whether a step has all that it is to have, but for what was missing when it was last looked at; or is kept."""
     vanished = record.status is StepStatus.ERROR and bool(record.missing) and record.at_its_end and not record.undoing
-    return record.status is StepStatus.OK or vanished
+    return record.status in (StepStatus.OK, StepStatus.RETAINED) or vanished
+
+
+def _is_as_made(step: BlueprintStep, record: StepRecord, request: Request) -> bool:
+    """Whether a step was made by what the blueprint and the inputs say; what is kept may never have come to its end."""
+    never_done = record.status is StepStatus.RETAINED and record.work is None
+    return never_done or record.work == work_of(step, request)

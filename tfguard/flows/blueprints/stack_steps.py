@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from tfguard.blueprint_ports import StackCall, StackLook, StackPlace
@@ -91,7 +91,7 @@ class StackSteps:
         return why
 
     def look_again(self, name: str) -> str:
-        """Look the objects of a step up that was done, and write down what has changed.
+        """Look the objects of a step up that was done, or is kept, and write down what has changed but of what is kept.
 
         Why it is not as it was, or why that cannot be told: then nothing is written, since whoever looks may have less
         than who provides. Raises `RecordError`.
@@ -106,12 +106,18 @@ class StackSteps:
         if look.alive:
             return ""
         gone = not look.failure and not look.open and look.managed == 0
-        lost = tuple(found.address for found in managed_of(record)) if gone else ()
-        missing, why = (lost, "its state has none of its objects any more") if lost else self._missing(name)
-        known = {found.address for found in record.standing}
-        if missing and not known.intersection(missing):
-            why, missing = "", ()  # only in the stack's own files until now
-        if missing:
+        made = tuple(found.address for found in managed_of(record))
+        if gone and made:
+            missing, why = made, "its state has none of its objects any more"
+        else:
+            missing, why = self._missing(name)
+            if missing:
+                # What was never made is only in the stack's own files until now.
+                missing = tuple(address for address in missing if address in made)
+                why = _not_there(missing)
+        if record.status is StepStatus.RETAINED:
+            pass  # whoever repairs or disposes of it finds the same
+        elif missing:
             notes.note(name, StepStatus.ERROR, why, Activity.VERIFY, missing=missing)
         elif not why and record.at_its_end and record.missing:
             notes.done(name, _THERE_AGAIN)
@@ -246,9 +252,7 @@ class StackSteps:
             if aloud:
                 self.notes.say(name, seen.failure)
             return (), "whether its objects exist cannot be told: the engine could not look"
-        if seen.missing:
-            return seen.missing, f"it is to have {', '.join(seen.missing[:3])}, which the provider does not have"
-        return (), ""
+        return seen.missing, _not_there(seen.missing)
 
     def _apply(self, name: str, before: StackLook) -> bool:
         notes = self.notes
@@ -394,6 +398,10 @@ class StackSteps:
         self.notes.note(name, StepStatus.ERROR, why, activity, look, removed=removed)
         self.notes.say(name, f"error: {why}; see `tfguard orphans` in its folder")
         return False
+
+
+def _not_there(missing: Sequence[str]) -> str:
+    return f"it is to have {', '.join(missing[:3])}, which the provider does not have" if missing else ""
 
 
 def _unsettled(look: StackLook) -> str:
