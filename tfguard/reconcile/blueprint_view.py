@@ -56,7 +56,7 @@ def blueprint_view(
     steps = tuple(_steps(blueprint, request, decisions, now, plans or {}, live=live, owner=whose, cost_owner=pays))
     probes = tuple(_probes(blueprint, request))
     state = request.state if request else None
-    seen = _last_seen(steps, probes)
+    seen = _last_seen(steps, probes, tuple(_left_out(blueprint, request)) if request is not None else ())
     repair_by = None
     if request is not None and state is _S.PARTIAL_FAILURE and request.failing_since is not None:
         repair_by = request.failing_since + blueprint.repair_within
@@ -112,9 +112,9 @@ def blueprint_view(
 
 @dataclass(frozen=True, slots=True)
 class _LastSeen:
-    """What speaks against a request that is Ready: probes that failed or were never asked; steps that are not done; and
-    `doubtful` ones, that are not as they were: an object has vanished, or a stack's record or state says something
-    else."""
+    """What speaks against a request that is Ready: probes that failed, also where the file has them no more, or were
+    never asked; steps that are not done; and `doubtful` ones, that are not as they were: an object has vanished, or a
+    stack's record or state says something else."""
 
     failing: tuple[str, ...]
     unasked: tuple[str, ...]
@@ -126,17 +126,16 @@ class _LastSeen:
         return not (self.failing or self.unasked or self.undone or self.doubtful)
 
 
-def _last_seen(steps: Sequence[StepView], probes: Sequence[ProbeView]) -> _LastSeen:
-    known = [step for step in steps if step.kind is not None]
-    asked = [step.id for step in known if step.kind is StepKind.PROBE and step.status is StepStatus.ERROR]
+def _last_seen(steps: Sequence[StepView], probes: Sequence[ProbeView], left_out: Sequence[str]) -> _LastSeen:
+    asked = [step.id for step in steps if step.kind is StepKind.PROBE and step.status is StepStatus.ERROR]
     doubtful = [
         step.id
-        for step in known
-        if step.kind is StepKind.STACK and (step.status is StepStatus.ERROR or step.decision in _DOUBTS)
+        for step in steps
+        if step.kind in (StepKind.STACK, None) and (step.status is StepStatus.ERROR or step.decision in _DOUBTS)
     ]
-    undone = [step.id for step in known if step.status is not StepStatus.OK and step.id not in (*asked, *doubtful)]
+    undone = [step.id for step in steps if step.status is not StepStatus.OK and step.id not in (*asked, *doubtful)]
     return _LastSeen(
-        failing=(*(probe.name for probe in probes if probe.status is StepStatus.ERROR), *asked),
+        failing=(*(probe.name for probe in probes if probe.status is StepStatus.ERROR), *asked, *left_out),
         unasked=tuple(probe.name for probe in probes if probe.status is StepStatus.PENDING),
         undone=tuple(undone),
         doubtful=tuple(doubtful),
@@ -237,6 +236,22 @@ def _probes(blueprint: Blueprint, request: Request | None) -> Iterator[ProbeView
             detail=seen.detail if seen else "not asked yet",
             at=seen.at if seen else None,
         )
+
+
+def _left_out(blueprint: Blueprint, request: Request) -> Iterator[str]:
+    """The probes that failed and that the file has no more, though the request was last worked on with them: they were
+    asked since its blueprint last changed."""
+    told = [
+        (name, record.status, record.since)
+        for name, record in request.steps.items()
+        if record.activity is Activity.PROBE and name not in blueprint.steps
+    ]
+    known = {probe.name for probe in blueprint.ready.probes}
+    told += [(name, probe.status, probe.at) for name, probe in request.probes.items() if name not in known]
+    for name, status, at in told:
+        still_its_own = request.changed_at is None or (at is not None and at > request.changed_at)
+        if status is StepStatus.ERROR and still_its_own:
+            yield name
 
 
 def _moved_at(request: Request) -> datetime:

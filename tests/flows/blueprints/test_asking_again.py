@@ -143,6 +143,46 @@ def test_what_a_blueprint_asks_for_beyond_what_was_made_is_not_ready_now(desk: D
     assert (view(desk).ready_now, view(desk).notes) == (True, ())
 
 
+TWO_PROBES = TEXT.replace("[{name: sql,", "[{name: api, tcp: 'x:2'}, {name: sql,")
+
+
+@pytest.mark.parametrize("name", ["api", "service"])
+@pytest.mark.parametrize("edited", ["before it is asked", "after it was asked"])
+def test_a_probe_that_fails_is_not_answered_by_taking_it_out_of_the_file(
+    tmp_path: Path, name: str, edited: str
+) -> None:
+    desk = Desk(tmp_path, TWO_PROBES)
+    desk.provide()
+    desk.world.services[name] = False
+    without = {
+        "api": TEXT,
+        "service": "".join(line for line in TWO_PROBES.splitlines(keepends=True) if "service:" not in line),
+    }
+    if edited == "after it was asked":
+        assert check(desk) == [name]
+    desk.text = without[name]
+    if edited == "before it is asked":
+        assert check(desk) == [name]
+    seen = view(desk)
+    assert (seen.ready_now, seen.failing_probes) == (False, (name,))
+    assert blueprint_counts(seen).ready_probes_failing == 1
+    assert f"it was Ready, and is not now: probe {name} failed when last asked" in seen.notes
+    assert desk.provide().state is RequestState.READY
+    assert (view(desk).ready_now, check(desk)) == (True, [])
+    desk.text += "# why\n"
+    assert view(desk).ready_now, "what an apply has left out counts no more"
+
+
+def test_a_stack_that_is_gone_is_not_there_again_when_the_file_has_it_no_more(desk: Desk) -> None:
+    desk.text = desk.text.replace("steps:", "steps:\n  b: {stack: b}")
+    desk.provide()
+    desk.world.stacks["b"].exists = 0
+    assert check(desk) == ["b"]
+    desk.text = TEXT
+    seen = view(desk)
+    assert (seen.ready_now, seen.changed_steps) == (False, ("b",))
+
+
 def test_a_word_for_the_reader_is_told_as_a_change_and_keeps_it_ready(desk: Desk) -> None:
     desk.provide()
     desk.text += "# why\n"

@@ -21,10 +21,11 @@ _LOOKED_AT = (RequestState.READY, RequestState.PARTIAL_FAILURE, RequestState.RET
 
 
 def check_again(context: BlueprintContext, journal: Journal, stop: Callable[[], bool]) -> Sequence[str]:
-    """Ask each probe once, and look the objects of a request up that nobody works on; what has failed, or could not be
-    looked at, by name. What was seen is written down, unless the request has changed meanwhile. Raises `RecordError`.
+    """Ask each probe once, and look the objects of a request up that nobody works on, by the blueprint that it keeps;
+    what has failed, or could not be looked at, by name. What was seen is written down, unless the request has changed
+    meanwhile. Raises `RecordError`.
     """
-    seen = Observations(context.requests, journal.request)
+    seen, context = Observations(context.requests, journal.request), _as_made(context, journal)
     failed = [*_not_as_they_were(context, seen)]
     failed += ask_probes(context, seen, values_of(context, seen.request), stop, once=True)
     if not journal.take_over(seen):
@@ -36,7 +37,6 @@ def _not_as_they_were(context: BlueprintContext, journal: Journal) -> Sequence[s
     request = journal.request
     if request.state not in _LOOKED_AT or context.requests.live():
         return ()
-    context = _as_made(context, journal)
     blueprint = context.blueprint
     if not blueprint.ready.inventory:
         return ()
