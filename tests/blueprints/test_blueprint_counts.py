@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from blueprint_scene import BEGUN, FAILED, NOW, READY, S, St, event, made, view
 
-from tfguard.model.blueprint_request import Activity, BlueprintObject
+from tfguard.model.blueprint_request import UNSEEN, Activity, BlueprintObject
 from tfguard.reconcile.blueprint_counts import blueprint_counts, duplicates
 from tfguard.report.metrics import blueprint_samples
 
@@ -43,8 +43,9 @@ def test_several_ids_of_one_planned_identity_are_a_duplicate() -> None:
 def test_what_is_gone_given_up_of_another_type_or_of_unknown_id_is_no_duplicate() -> None:
     gone = event(8, step="binding", status=St.DESTROYED, objects=(made("q.b", "1"),))
     held = event(9, step="identity", status=St.OK, objects=(made("q.a", "1"), made("r.a", "1"), made("q.c", None)))
-    given_up = event(7, step="migrate", status=St.OK, objects=(made("q.d", "1", disposition="destroy"),))
-    assert list(duplicates(view([*BEGUN, held, gone, given_up]).steps)) == []
+    given_up = tuple(made(f"q.{word}", "1", disposition=word) for word in ("destroy", "destroyed", UNSEEN))
+    left = event(7, step="migrate", status=St.OK, objects=given_up)
+    assert list(duplicates(view([*BEGUN, held, gone, left]).steps)) == []
 
 
 def test_a_request_that_nobody_works_on_is_stuck_since_its_last_sign_of_life() -> None:

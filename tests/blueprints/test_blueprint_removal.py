@@ -9,6 +9,7 @@ from blueprint_scene import BLUEPRINT, FAILED, READY, S, St, event, made, reques
 
 from tfguard.model.blueprint_request import Activity
 from tfguard.reconcile.blueprint_removal import removals
+from tfguard.schemas.blueprint_file import parse_blueprint
 
 OBJECTS = (made("aws_ssm_parameter.a", "a"), made("aws_ssm_parameter.b", "b"))
 DONE = [
@@ -57,6 +58,16 @@ DONE = [
 def test_each_step_is_told_but_probes(said: Mapping[str, object], told: Mapping[str, str]) -> None:
     found = removals(BLUEPRINT, request(DONE), **said)  # type: ignore[arg-type]
     assert dict(found) == told
+
+
+def test_what_is_needed_through_a_probe_stays_for_what_stands_behind_that() -> None:
+    steps = "a: {stack: a}, p: {probe: {tcp: 'x:1'}, needs: [a]}, c: {stack: c, needs: [p], stateful: true}"
+    text = f"apiVersion: tfguard/v1\nkind: Blueprint\nname: b\nsteps: {{{steps}}}\n"
+    events = [event(9, step=name, status=St.OK) for name in "apc"]
+    assert removals(parse_blueprint(text).value, request(events)) == {
+        "c": "stays: it holds data; --stateful takes it away, too",
+        "a": "stays: c is not gone",
+    }
 
 
 def test_what_is_retained_stays_until_its_date_and_what_has_gone_is_not_told() -> None:

@@ -17,13 +17,14 @@ from blueprint_scene import (
     St,
     commands,
     event,
+    made,
     step,
     view,
 )
 
 from tfguard.model.blueprint import BlueprintInput, InputType
 from tfguard.model.blueprint_decision import Decision, DecisionKind
-from tfguard.model.blueprint_request import Activity
+from tfguard.model.blueprint_request import UNSEEN, Activity
 
 
 def test_what_was_not_attempted_is_pending_and_says_behind_what() -> None:
@@ -172,6 +173,24 @@ def test_a_ready_whose_probe_fails_is_not_ready_now() -> None:
     assert (seen.state, seen.ready_now, seen.failing_probes) == (S.READY, False, ("app-connection",))
     assert seen.notes == ("it was Ready, and is not now: probe app-connection failed when last asked",)
     assert "resume audit.yaml" in commands(seen)
+
+
+def test_a_ready_whose_probe_was_never_asked_is_not_known_to_be_ready_now() -> None:
+    seen = view([one for one in READY if one.probe is None])
+    assert (seen.state, seen.ready_now, seen.failing_probes) == (S.READY, False, ())
+    assert seen.notes == ("probe app-connection was never asked: whether it is Ready is not known",)
+
+
+def test_a_request_that_is_over_is_not_stuck_whatever_its_steps_say() -> None:
+    over = [event(9 - number, state=state) for number, state in enumerate((S.CANCEL_PENDING, S.SETTLED, S.CLEANED))]
+    seen = view([*BEGUN, IDENTITY[0], *over])
+    assert (seen.state, seen.stuck, seen.notes) == (S.CLEANED, False, ())
+
+
+def test_what_was_not_seen_is_not_called_destroyed_with_its_step() -> None:
+    objects = (made("q.seen", "1"), made("q.unseen", "2", disposition=UNSEEN))
+    gone = event(9, step="identity", status=St.DESTROYED, objects=objects)
+    assert [one.disposition for one in step(view([*BEGUN, gone]), "identity").objects] == ["destroy", UNSEEN]
 
 
 def test_a_request_under_way_without_a_tfguard_is_stuck_and_what_ran_is_not_known() -> None:

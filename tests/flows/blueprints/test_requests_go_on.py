@@ -299,15 +299,13 @@ def test_nothing_is_called_when_the_record_cannot_be_written(desk: Desk, monkeyp
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before the call", "after the call"])
-@pytest.mark.parametrize("call", range(1, 6))
+@pytest.mark.parametrize("call", range(1, 5))
 def test_killed_at_any_call_it_goes_on_and_makes_nothing_twice(desk: Desk, call: int, after: bool) -> None:
     desk.world.crash_at = (call, after)
-    try:
+    with pytest.raises(Crash):
         desk.provide()
-    except Crash:
-        desk.world.crash_at = None
-        assert desk.provide().state is S.READY
-    assert desk.request.state is S.READY
+    desk.world.crash_at = None
+    assert desk.provide().state is S.READY
     assert {name: stack.exists for name, stack in desk.world.stacks.items()} == {
         "network": 1, "database": 1, "binding": 1
     }  # fmt: skip
@@ -591,7 +589,7 @@ def test_a_sensitive_output_is_no_place_to_ask(tmp_path: Path, kind: str) -> Non
     desk.world.outputs_of["a"] = {"token": Output("hunter2-token", sensitive=True)}
     request = desk.provide()
     assert request.state is S.PARTIAL_FAILURE
-    assert "would be seen" in request.probes["p"].detail or not request.probes
+    assert "would be seen" in request.probes["p"].detail
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"hunter2" not in written
 
