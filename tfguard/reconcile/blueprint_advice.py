@@ -11,7 +11,6 @@ from tfguard.model.blueprint_decision import DecisionKind
 from tfguard.model.blueprint_request import Request, RequestState
 from tfguard.model.blueprint_view import NextAction, StepView
 from tfguard.model.naming import first_of
-from tfguard.model.operation import StepStatus
 from tfguard.model.reference import as_text
 
 _S = RequestState
