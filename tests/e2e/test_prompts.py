@@ -43,6 +43,33 @@ def test_a_pipe_that_nobody_writes_to_ends_in_the_engines_error(
     assert run_folders(stack) == []
 
 
+DEAF = """#!/bin/sh
+if [ "$1" = plan ] && [ ! -e asked ]; then
+  touch asked
+  printf 'var.first\\n  Enter a value: '; read -r line; printf '\\nvar.second\\n  Enter a value: '
+  trap 'exit 1' INT
+  while :; do sleep 0.1; done
+fi
+exec terraform "$@"
+"""
+
+
+def test_an_engine_that_has_stopped_listening_is_asked_anew(
+    plain_stack: StackFactory, tfguard: Run, tmp_path: Path
+) -> None:
+    """Terraform asks the second question before it has done with the first, and at times nobody reads the answer."""
+    stack = plain_stack(ASKING)
+    deaf = tmp_path / "deaf"
+    deaf.write_text(DEAF)
+    deaf.chmod(0o755)
+    done = tfguard("--engine", str(deaf), "apply", "-no-color", cwd=stack, stdin="one\ntwo\nyes\n")
+    assert done.returncode == 0, done.stderr
+    assert (stack / "asked").exists()
+    assert "the engine asked, and did not read the answer" in done.stderr
+    assert 'a = "one and two"' in done.stdout
+    assert run_folders(stack) == []
+
+
 def test_an_answer_that_is_not_asked_for_stays_in_the_pipe(plain_stack: StackFactory, tfguard: Run) -> None:
     """The plan reads nothing when it asks nothing, so that the line is there for the approval."""
     stack = plain_stack('resource "terraform_data" "a" {}\n')

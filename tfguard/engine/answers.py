@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import select
+import struct
 import sys
+import termios
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -16,6 +19,8 @@ from tfguard.engine.interrupts import SignalGate
 _PIPED_ANSWER_SECONDS = 5.0
 _QUESTION = re.compile(rb"Enter a value:(?:\x1b\[[0-9;]*m)* (?:\x1b\[[0-9;]*m)*\Z")
 _LONGEST_QUESTION = 100
+# Whoever asks reads; only on a very busy machine not at once.
+_HEARD_SECONDS = 10.0
 
 
 def read_answer(gate: SignalGate) -> str | None:
@@ -46,10 +51,17 @@ class PipedAnswers:
     """Hands the engine a line of what is piped into tfguard for each question that it asks, and else nothing.
 
     Open while the engine runs, which reads `descriptor`. It meets the end of its input where no answer comes.
+
+    `given` are the answers to an engine that asked before, which are given again first; new ones are added.
     """
 
-    def __init__(self, gate: SignalGate) -> None:
+    def __init__(self, gate: SignalGate, given: list[str]) -> None:
         self._gate = gate
+        self._given = given
+        self._asked = 0
+        self._answered_at: float | None = None
+        self.unheard = False
+        """Whether the engine was found to have stopped listening."""
         self.descriptor, self._own = os.pipe()
         self._open = True
         self._end = b""
@@ -72,17 +84,30 @@ class PipedAnswers:
 
         return take
 
+    def goes_unheard(self) -> bool:
+        """Whether the engine has asked, and does not read the answer: terraform can stop listening between two
+        questions (it asks the second before it has done with the first), and then waits for ever."""
+        if self._answered_at is None or time.monotonic() - self._answered_at < _HEARD_SECONDS:
+            return False
+        self._answered_at = None
+        (left,) = struct.unpack("i", fcntl.ioctl(self.descriptor, termios.FIONREAD, b"\0" * 4))
+        self.unheard = left > 0
+        return self.unheard
+
     def _answer(self, chunk: bytes) -> None:
         """A question is the last line so far, and has no line end."""
         self._end = (self._end + chunk)[-_LONGEST_QUESTION:]
         if not self._open or not _QUESTION.search(self._end):
             return
         self._end = b""
-        answer = read_answer(self._gate)
-        if answer is None:
+        if self._asked == len(self._given) and (answer := read_answer(self._gate)) is not None:
+            self._given.append(answer)
+        if self._asked == len(self._given):
             self._close()
-        else:
-            os.write(self._own, answer.encode() + b"\n")
+            return
+        os.write(self._own, self._given[self._asked].encode() + b"\n")
+        self._asked += 1
+        self._answered_at = time.monotonic()
 
     def _close(self) -> None:
         if self._open:

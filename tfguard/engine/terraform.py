@@ -67,6 +67,7 @@ from tfguard.ports import ApplyExit, Deletion, DeletionTarget, EngineExit, Impor
 _PRODUCTS = {"terraform": "Terraform", "tofu": "OpenTofu"}
 _EVENTS = "apply.events"
 _CHUNK = 1 << 20
+_UNHEARD = "tfguard: the engine asked, and did not read the answer"
 # What provisioners and plugins print: as much as they like, and nothing about a step.
 _TALK = frozenset({EventKind.PROVISION_PROGRESS, EventKind.PLAIN, EventKind.UNKNOWN})
 
@@ -104,24 +105,35 @@ class TerraformEngine:
         """Plan into `plan_file`, in the engine's own form on the user's stdout."""
         form = ("-json",) if request.json else ()
         arguments = (*form, *request.planning, f"-out={plan_file}")
-        printer = JsonPlanPrinter(self.streams) if request.json else HumanPlanPrinter(self.streams, request)
         # A plan changes nothing: should it not outlive tfguard, then nothing is lost.
         columns = (None, None) if request.json else (columns_of(1), columns_of(2))
         launch = replace(self._launch("plan", arguments, run_directory), columns=columns)
-        ended = self._run_asking(launch, request.input, Following(printer.show, printer.complain))
+        given: list[str] = []
+        # A plan that was stopped while it asked has locked and changed nothing, and can be begun again.
+        for name in ("plan", "plan-2", "plan-3"):
+            printer = JsonPlanPrinter(self.streams) if request.json else HumanPlanPrinter(self.streams, request)
+            following = Following(printer.show, printer.complain)
+            ended, heard = self._run_asking(replace(launch, name=name), request.input, following, given)
+            if heard:
+                break
+            self.streams.err(f"{_UNHEARD}: it was stopped, and is asked anew\n")
         if ended.exit_code == 0:
             self.warnings.hold(printer.finish())
         else:
             printer.failed(lambda: self._plans_anything(plan_file), lambda: self._refusal(request))
         return ended
 
-    def _run_asking(self, launch: Launch, asks: bool, following: Following) -> EngineExit:
-        """Run an engine that, when it `asks`, reads the answers from the user."""
+    def _run_asking(
+        self, launch: Launch, asks: bool, following: Following, given: list[str]
+    ) -> tuple[EngineExit, bool]:
+        """Run an engine that, when it `asks`, reads the answers from the user; and whether it heard them. Those in
+        `given`, which are of an earlier run, are its first; new ones are added there."""
         if not asks or sys.stdin.isatty():
-            return run_followed(replace(launch, stdin=asks), self.gate, following)
-        with PipedAnswers(self.gate) as piped:
-            answering = replace(following, on_stdout=piped.answering(following.on_stdout))
-            return run_followed(replace(launch, source=piped.descriptor), self.gate, answering)
+            return run_followed(replace(launch, stdin=asks), self.gate, following), True
+        with PipedAnswers(self.gate, given) as piped:
+            answering = replace(following, on_stdout=piped.answering(following.on_stdout), gives_up=piped.goes_unheard)
+            ended = run_followed(replace(launch, source=piped.descriptor), self.gate, answering)
+        return ended, not piped.unheard or self.gate.interrupted
 
     def _plans_anything(self, plan_file: Path) -> bool:
         """Whether a plan that failed came to any change, an empty one included."""
@@ -274,7 +286,9 @@ class TerraformEngine:
         if request.effect is Effect.OVERWRITES and "-" in request.operands:
             ended = run_followed(replace(launch, stdin=True), self.gate, following)  # the state itself
         else:
-            ended = self._run_asking(launch, asks=True, following=following)
+            ended, heard = self._run_asking(launch, asks=True, following=following, given=[])
+            if not heard:
+                self.streams.err(f"{_UNHEARD}: it was stopped; run the command again, or give the values as -var\n")
         take(b"")
         return ApplyExit(ended, _health(reader))
 
