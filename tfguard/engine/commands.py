@@ -29,6 +29,8 @@ _GRACE_SECONDS = 10.0
 _LOOK_SECONDS = 0.05
 # A program that is just being started has a copy of every open file, and so of each lock, until it is another program.
 _STARTING_SECONDS = 2.0
+# Where it is only asked about, again and again: a wrong yes is asked again.
+_ASKING_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ class StepCommands:
     def still_runs(self, step: str) -> bool:
         """Whether a command of this step that an earlier tfguard started is still running on this machine."""
         try:
-            with _locked(self._lock_file(step)):
+            with _locked(self._lock_file(step), _ASKING_SECONDS):
                 return False
         except BlockingIOError:
             return True
@@ -222,21 +224,22 @@ def private_folder(path: Path) -> Path:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    """Hold the lock. Raises `BlockingIOError` when another program holds it, and not just for its start."""
+def _locked(path: Path, patience: float = _STARTING_SECONDS) -> Iterator[int]:
+    """Hold the lock. Raises `BlockingIOError` when another program holds it for as many seconds, and not just for its
+    start."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}", "make its folder writable") from error
     try:
-        _lock(descriptor)
+        _lock(descriptor, patience)
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _lock(descriptor: int) -> None:
-    end = time.monotonic() + _STARTING_SECONDS
+def _lock(descriptor: int, patience: float) -> None:
+    end = time.monotonic() + patience
     while True:
         try:
             return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

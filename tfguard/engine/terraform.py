@@ -67,6 +67,7 @@ from tfguard.ports import ApplyExit, Deletion, DeletionTarget, EngineExit, Impor
 _PRODUCTS = {"terraform": "Terraform", "tofu": "OpenTofu"}
 _EVENTS = "apply.events"
 _CHUNK = 1 << 20
+_PLANS = ("plan", "plan-2", "plan-3")
 _UNHEARD = "tfguard: the engine asked, and did not read the answer"
 # What provisioners and plugins print: as much as they like, and nothing about a step.
 _TALK = frozenset({EventKind.PROVISION_PROGRESS, EventKind.PLAIN, EventKind.UNKNOWN})
@@ -110,13 +111,14 @@ class TerraformEngine:
         launch = replace(self._launch("plan", arguments, run_directory), columns=columns)
         given: list[str] = []
         # A plan that was stopped while it asked has locked and changed nothing, and can be begun again.
-        for name in ("plan", "plan-2", "plan-3"):
+        for name in _PLANS:
             printer = JsonPlanPrinter(self.streams) if request.json else HumanPlanPrinter(self.streams, request)
             following = Following(printer.show, printer.complain)
             ended, heard = self._run_asking(replace(launch, name=name), request.input, following, given)
             if heard:
                 break
-            self.streams.err(f"{_UNHEARD}: it was stopped, and is asked anew\n")
+            then = "run the command again, or give the values as -var" if name == _PLANS[-1] else "it plans anew"
+            self.streams.err(f"{_UNHEARD}: it was stopped; {then}\n")
         if ended.exit_code == 0:
             self.warnings.hold(printer.finish())
         else:

@@ -32,7 +32,7 @@ def removals(
     stays: dict[str, str] = {}
     for name in standing:
         record, step = request.step(name), blueprint.steps[name]
-        if record.retained and not dispose:
+        if record.retained and not (dispose or name in gone):
             until = f" until {record.until:%Y-%m-%d}" if record.until else ""
             stays[name] = f"stays: it is retained{until}; --dispose takes it away, too"
         elif step.kind is StepKind.STACK and not (stateful or name in gone) and holds_data(step, record.standing):

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from request_stand_ins import Desk
+from request_stand_ins import HEAD, Desk
 
-from tfguard.blueprint_ports import Verified
+from tfguard.blueprint_ports import StackCall, Verified
 from tfguard.errors import InputError
 from tfguard.flows.blueprints.asking import ask_probes, ask_until
 from tfguard.flows.blueprints.checking import check_again
@@ -55,6 +55,26 @@ def view(desk: Desk) -> BlueprintView:
     """How it stands."""
     digest = desk.context.requests.digest(desk.text)
     return blueprint_view(desk.context.blueprint, desk.request, {}, desk.clock.now(), file="b.yaml", digest=digest)
+
+
+def test_after_an_interrupt_nothing_more_is_looked_at_or_asked(tmp_path: Path) -> None:
+    steps = "".join(f"  s{number}: {{stack: s{number}}}\n" for number in range(5))
+    probes = "ready:\n  inventory: true\n  probes:\n    - {name: up, tcp: 'localhost:1'}\n"
+    desk = Desk(tmp_path, HEAD + "parallel: 1\nsteps:\n" + steps + probes)
+    desk.world.services["up"] = True
+    desk.provide()
+    looked: list[str] = []
+    verify = desk.world.verify
+
+    def noted(call: StackCall) -> Verified:
+        looked.append(call.place.directory.name)
+        return verify(call)
+
+    desk.world.verify = noted  # type: ignore[method-assign]
+    context, events = desk.context, desk.request.events
+    failed = check_again(context, Journal(context.requests, desk.request), lambda: len(looked) >= 2)
+    assert (looked, failed) == (["s0", "s1"], ["s2", "s3", "s4", "up"])
+    assert view(desk).ready_now and desk.request.events == events
 
 
 def test_a_step_that_is_a_probe_is_asked_too_and_counted(desk: Desk) -> None:

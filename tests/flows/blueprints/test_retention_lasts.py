@@ -9,6 +9,7 @@ import pytest
 from request_stand_ins import HEAD, Crash, Desk
 
 from tfguard.flows.blueprints.cancel import CancelOptions, cancel
+from tfguard.flows.blueprints.take_away import TakeAwayOptions, take_away
 from tfguard.model.blueprint_request import Request, RequestState
 from tfguard.reconcile.blueprint_removal import removals
 from tfguard.reconcile.blueprint_view import blueprint_view
@@ -114,3 +115,48 @@ def test_what_is_disposed_of_is_kept_no_longer_also_where_its_destroy_fails(tmp_
     desk.destroy(dispose=True)
     assert promised(desk, "a") == (None, "")
     assert desk.destroy() is not None and desk.request.state is S.CLEANED
+
+
+def test_what_is_kept_can_be_called_gone_by_a_person_s_word_alone(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, TEXT.replace(", needs: [a, b]", ""))
+    desk.world.faults["c"] = ["refused"]
+    desk.provide()
+    review(desk, timedelta(days=29))
+    desk.world.stacks["a"].in_state = False
+    gone = TakeAwayOptions("over", steps=["a"], gone={"a": "removed by hand"})
+    told = removals(desk.context.blueprint, desk.request, gone=gone.gone, steps=gone.steps)
+    assert told["a"].startswith("is called gone")
+    take_away(desk.context, gone, lambda _: None)
+    assert (desk.statuses()["a"], desk.request.step("a").why) == ("absent", "gone, by a person's word: removed by hand")
+
+
+def test_what_somebody_has_begun_to_destroy_is_not_kept_and_not_made_anew_by_a_resume(tmp_path: Path) -> None:
+    desk = Desk(
+        tmp_path,
+        HEAD + "steps:\n  a: {stack: a, stateful: true, on_failure: retain}\n"
+        "  b: {stack: b, compensate: {destroy: true}}\n",
+    )
+    desk.provide()
+    only_a = TakeAwayOptions("over", stateful=True, steps=["a"])
+    desk.world.crash_at = (len(desk.world.calls) + 1, False)
+    with pytest.raises(Crash):
+        take_away(desk.context, only_a, lambda _: None)
+    desk.world.crash_at = None
+    for _ in range(2):
+        assert desk.provide().state is S.PARTIAL_FAILURE
+        assert desk.statuses() == {"a": "error", "b": "ok"}
+    take_away(desk.context, only_a, lambda _: None)
+    assert (desk.statuses()["a"], desk.world.stacks["a"].exists) == ("destroyed", 0)
+
+
+def test_while_a_destroy_waits_for_a_word_nothing_is_compensated(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, HEAD + "steps:\n  a: {stack: a, stateful: true}\n")
+    desk.provide()
+    desk.world.crash_at = (len(desk.world.calls) + 1, False)
+    with pytest.raises(Crash):
+        take_away(desk.context, TakeAwayOptions("over", stateful=True, steps=["a"]), lambda _: None)
+    desk.world.crash_at = None
+    desk.text += "  b: {stack: b, compensate: {destroy: true}}\n"
+    desk.provide()
+    assert desk.statuses() == {"a": "error", "b": "ok"}
+    assert "b: not compensated: a waits for a person" in desk.console.lines

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from tfguard.errors import ConfigError
 from tfguard.flows.blueprints.asking import ask_probes
 from tfguard.flows.blueprints.context import BlueprintContext, stack_steps, values_of
+from tfguard.flows.blueprints.graph import work_through
 from tfguard.flows.blueprints.kept import by_kept
 from tfguard.flows.blueprints.requests import Journal, Observations
 from tfguard.flows.blueprints.steps import StepRunner
@@ -22,18 +22,21 @@ _LOOKED_AT = (RequestState.READY, RequestState.PARTIAL_FAILURE, RequestState.RET
 
 def check_again(context: BlueprintContext, journal: Journal, stop: Callable[[], bool]) -> Sequence[str]:
     """Ask each probe once, and look the objects of a request up that nobody works on, by the blueprint that it keeps;
-    what has failed, or could not be looked at, by name. What was seen is written down, unless the request has changed
-    meanwhile. Raises `RecordError`.
+    what has failed, or was not looked at, by name. Nothing is begun after a `stop`. What was seen is written down,
+    unless the request has changed meanwhile. Raises `RecordError`.
     """
     seen, context = Observations(context.requests, journal.request), _as_made(context, journal)
-    failed = [*_not_as_they_were(context, seen)]
-    failed += ask_probes(context, seen, values_of(context, seen.request), stop, once=True)
+    failed = [*_not_as_they_were(context, seen, stop)]
+    if stop():
+        failed += [probe.name for probe in context.blueprint.ready.probes]
+    else:
+        failed += ask_probes(context, seen, values_of(context, seen.request), stop, once=True)
     if not journal.take_over(seen):
         context.console.warn("somebody has worked on the request meanwhile: what was seen is not written down")
     return failed
 
 
-def _not_as_they_were(context: BlueprintContext, journal: Journal) -> Sequence[str]:
+def _not_as_they_were(context: BlueprintContext, journal: Journal, stop: Callable[[], bool]) -> Sequence[str]:
     request = journal.request
     if request.state not in _LOOKED_AT or context.requests.live():
         return ()
@@ -46,9 +49,13 @@ def _not_as_they_were(context: BlueprintContext, journal: Journal) -> Sequence[s
     known = [name for name in names if _is_as_made(blueprint.steps[name], request.step(name), request)]
     for name in (others := [name for name in names if name not in known]):
         runner.say(name, "was not looked at: its part of the blueprint, or an input in it, is not what it was made by")
-    with ThreadPoolExecutor(blueprint.parallel) as pool:
-        failed = [name for name, why in zip(known, pool.map(runner.look_again, known), strict=True) if why]
-    return [*failed, *others]
+    as_it_was = work_through(
+        dict.fromkeys(known, ()),
+        lambda name: not runner.look_again(name),
+        at_once=blueprint.parallel,
+        may_start=lambda: not stop(),
+    )
+    return [*(name for name in known if name not in as_it_was), *others]
 
 
 def _as_made(context: BlueprintContext, journal: Journal) -> BlueprintContext:

@@ -303,7 +303,10 @@ class _Provision:
         kept = [
             name
             for name, one in self._context.blueprint.steps.items()
-            if request.step(name).made and (one.failing is OnFailure.RETAIN or request.step(name).retained)
+            if request.step(name).made
+            # What somebody has begun to destroy is kept by nobody's word.
+            and not request.step(name).undoing
+            and (one.failing is OnFailure.RETAIN or request.step(name).retained)
         ]
         self._context.console.say(f"{_S.PARTIAL_FAILURE.value}: {why}")
 

@@ -360,6 +360,7 @@ class StackSteps:
         notes, record = self.notes, self.notes.record(name)
         why = "it holds data; --stateful takes it away, too"
         if record.undoing:
+            notes.asking.add(name)
             why = f"it holds data; `destroy --step {name} --stateful` takes it away, `cancel --retain` keeps it"
         if record.status is StepStatus.RUNNING:
             return notes.failed(name, f"its destroy did not come to its end: {why}", activity, look)

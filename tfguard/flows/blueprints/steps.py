@@ -195,7 +195,7 @@ class StepRunner:
                 status = notes.record(name).status
                 # One that was announced, and cut short, runs no more.
                 notes.note(name, StepStatus.ERROR if status is StepStatus.RUNNING else status, why)
-                self.say(name, why)
+                self.say(name, f"{why}; `destroy --step {name} --stateful` takes it away")
                 return False
             return self._stacks.destroy(name, Activity.COMPENSATE)
         if not self._commands.compensate(name, undo):

@@ -169,7 +169,7 @@ class _TakeAway:
         return "; ".join(["all else is confirmed gone" if told else "everything is confirmed gone", *told])
 
     def _one(self, name: str) -> bool:
-        if kept := self._retained(name):
+        if name not in self._options.gone and (kept := self._retained(name)):
             self._steps.say(name, f"stays: {kept}")
             return False
         return self._steps.take_away(name)
