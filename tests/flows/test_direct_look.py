@@ -207,6 +207,11 @@ def test_an_index_is_no_complete_baseline_of_what_the_plan_does_not_name(kind: s
     assert not listed.complete
 
 
+def test_why_a_list_that_never_has_all_is_no_complete_baseline_is_told() -> None:
+    (entry,) = baseline_entries({(BINDING, "google", ""): Listing(BINDING, SCOPE, exhaustive=False)})
+    assert (entry.complete, entry.reason) == (False, "no list has every google_tags_tag_binding there is")
+
+
 def test_somebody_elses_object_that_no_list_had_before_the_run_is_not_called_its_own() -> None:
     theirs = CloudObject("google", "app", "global", NETWORK, ID, ID, {"id": ID, "name": "net", "project": "app"})
     surroundings, *_ = around(Service(answers(Listing(NETWORK, SCOPE))), FakeClock(END + GRACE))

@@ -38,6 +38,13 @@ def test_the_reach_is_the_settings_word_before_the_environments(
     assert settings_of.reach_of(settings, environ, place) == wanted
 
 
+def test_a_scan_is_told_by_its_own_settings_unless_an_objects_own_place_is_asked() -> None:
+    scans = ({"organization": "12"}, {"folder": "34"}, {"project": "own", "projects.0": "a"}, {"only_project": "true"})
+    assert [settings_of.is_of_scan(one) for one in scans] == [True] * 4
+    assert not any(settings_of.is_of_scan(one, "named") for one in scans)
+    assert not settings_of.is_of_scan({"project": "own"})
+
+
 def test_what_the_plan_lacks_of_whom_to_ask_is_told_with_the_line_to_add() -> None:
     told = settings_of.whom_is_unknown(_block("access_token", "zone", key="google.eu"), settings_of.LISTING)
     assert told is not None

@@ -140,6 +140,12 @@ def places_without_lists(keys: Mapping[ListingKey, ProviderConfig], around: Surr
     )
 
 
+def _why_incomplete(listing: Listing) -> str | None:
+    if listing.gap is not None:
+        return listing.gap.reason
+    return None if listing.exhaustive else f"no list has every {listing.type} there is"
+
+
 def baseline_entries(listings: Mapping[ListingKey, Listing]) -> tuple[BaselineEntry, ...]:
     """What a record keeps of the look before the run: which objects were there, by finding id alone."""
     return tuple(
@@ -152,7 +158,7 @@ def baseline_entries(listings: Mapping[ListingKey, Listing]) -> tuple[BaselineEn
             provider_key=key[1],
             asked_region=key[2],
             object_ids=tuple(sorted(found.finding_id for found in listing.objects)),
-            reason=listing.gap.reason if listing.gap else None,
+            reason=_why_incomplete(listing),
         )
         for key, listing in listings.items()
     )

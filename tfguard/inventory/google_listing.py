@@ -55,7 +55,10 @@ class GoogleLister:
             return
         access, hierarchy = self._access(provider, reach)
         patterns = () if place else tuple(listed(provider.settings, settings_of.PROJECTS))
-        asking = Round(self._catalog, self._entries, access, hierarchy, reach, patterns, provider.key)
+        for_scan = settings_of.is_of_scan(provider.settings, place)
+        asking = Round(
+            self._catalog, self._entries, access, hierarchy, reach, patterns, provider.key, for_scan=for_scan
+        )
         for listing in asking.listings(entries):
             if listing.gap is None or listing.objects or not is_of_credentials(listing.gap.reason):
                 yield listing

@@ -61,6 +61,8 @@ class Round:
         reach: Reach,
         patterns: Sequence[str],
         key: str,
+        *,
+        for_scan: bool,
     ) -> None:
         self._catalog = catalog
         self._entries = entries
@@ -69,6 +71,7 @@ class Round:
         self._reach = reach
         self._patterns = patterns
         self._key = key
+        self._for_scan = for_scan
         self._asked: set[str] = set()
         self._children: dict[str, list[ResourceType]] = {}
         self._known: dict[str, Container] = {}
@@ -504,7 +507,11 @@ class Round:
         return gathered.listing([*doubts, *failures], exhaustive=exhaustive and entry.list.operation not in _SOME)
 
     def _below(self, entry: ResourceType, parents: Listing) -> Listing:
-        """What a service's own list tells of each parent. What is missing of the parents is missing here too."""
+        """What a service's own list tells of each parent. What is missing of the parents is missing here too.
+
+        A parent that the service does not know by a guessed name may be gone, or have another: for a scan that is a
+        gap. A run has the engine's word on what it deleted, so that the list only does not claim to have all.
+        """
         scope, call = parents.scope, entry.list
         operation = LISTS.get(call.operation) if call else None
         if call is None or call.per is None or operation is None:
@@ -521,7 +528,8 @@ class Round:
         for parent, (found, failure) in zip(asked, in_order(asker, filled, _PARALLEL_CALLS), strict=True):
             own = parent.account if (found or failure) and parent.account and _is_project(parent.account) else ""
             project = self._project(own) if own else None
-            if failure and failure.denied and project and project.is_ending:
+            is_ending = project is not None and project.is_ending
+            if failure and ((failure.denied and is_ending) or (failure.not_found and not self._for_scan)):
                 some = True
             elif failure:
                 refused.append(failure.reason)
@@ -566,11 +574,12 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """Why a list is not whole. What its service has `denied`, or does not know, in a project that waits for its end is
-    nobody's loss."""
+    """Why a list is not whole. What its service has `denied`, or does not know (`not_found`, which is `denied` too), in
+    a project that waits for its end is nobody's loss."""
 
     reason: str
     denied: bool = False
+    not_found: bool = False
 
 
 class _Asker:
@@ -602,7 +611,8 @@ class _Asker:
                 return found, None
             if not answered(error):
                 self._silent.set()
-            return found, _Failure(refusal(error, self._operation.name), is_denied(error) or is_not_found(error))
+            lost = is_not_found(error)
+            return found, _Failure(refusal(error, self._operation.name), is_denied(error) or lost, lost)
         return found, None
 
 

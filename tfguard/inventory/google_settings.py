@@ -106,6 +106,14 @@ def reach_of(settings: Mapping[str, str], environ: Mapping[str, str], place: str
     return Reach(Level.PROJECT, project.removeprefix("projects/"), flag(settings.get(ONLY_PROJECT)))
 
 
+def is_of_scan(settings: Mapping[str, str], place: str | None = None) -> bool:
+    """Whether a scan asks, as the settings tell that it alone makes. It names no object's own place."""
+    if place:
+        return False
+    many = settings.get(ORGANIZATION) or settings.get(FOLDER) or listed(settings, PROJECTS)
+    return bool(many) or flag(settings.get(ONLY_PROJECT))
+
+
 def _named(place: str) -> Reach:
     head, _, name = place.partition("/")
     if name and head in (Level.FOLDER, Level.ORGANIZATION):
