@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from tfguard.catalog.catalog import Catalog
 from tfguard.catalog.loader import load_catalog
 from tfguard.engine.identities import identity_of, place_of
 from tfguard.engine.owned import owned_by
 from tfguard.errors import UsageError
+from tfguard.flows import known_states
 from tfguard.flows.known_states import is_this_object, refuse_if_held, refuse_if_known, types_in
 from tfguard.inventory.items import to_object
 from tfguard.model.evidence import Confidence
@@ -113,6 +115,25 @@ def test_another_object_of_the_type_is_not_taken_for_it(case: Case) -> None:
         refuse_if_known(CATALOG, replace(EMPTY_STATE, instances=(case.held,)), "other", finding(found))
         with pytest.raises(UsageError, match="a second object for one address"):
             refuse_if_held(CATALOG, replace(EMPTY_STATE, instances=(case.held,)), case.held.address, finding(found))
+
+
+def test_an_object_is_compared_with_those_of_its_own_type_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The more so since each child of what is deleted is looked for in each state."""
+    role, balancer = CASES[0], CASES[-1]
+    many = [replace(role.held, address=f"aws_iam_role.x[{number}]") for number in range(100)]
+    state = replace(EMPTY_STATE, instances=(*many, balancer.held))
+    compared: list[str] = []
+
+    def compares(catalog: Catalog, held: StateInstance, found: CloudObject) -> bool:
+        compared.append(held.address)
+        return is_this_object(catalog, held, found)
+
+    monkeypatch.setattr(known_states, "is_this_object", compares)
+    for found in (balancer.listed, as_recorded(balancer.listed)):
+        assert known_states.is_held(CATALOG, state, found)
+        with pytest.raises(UsageError, match="managed already"):
+            refuse_if_known(CATALOG, state, "other", finding(found))
+    assert set(compared) == {balancer.held.address}
 
 
 def test_a_rule_that_the_older_resource_holds_is_known_by_its_own_id() -> None:

@@ -48,8 +48,7 @@ def _others_in(context: StackContext, source: StateSource, otherwise: str) -> It
 
 def types_in(catalog: Catalog, state: StateSnapshot) -> frozenset[str]:
     """The types, as lists name them, of which a state can have objects: its instances' own, and those in others."""
-    owned = {one.type for instance in state.instances for one in instance.owned}
-    return frozenset({catalog.canonical(name) for name in owned | {instance.type for instance in state.instances}})
+    return frozenset(map(catalog.canonical, state.by_type))
 
 
 def refuse_if_held(catalog: Catalog, state: StateSnapshot, address: str, finding: Finding) -> None:
@@ -67,18 +66,26 @@ def refuse_if_held(catalog: Catalog, state: StateSnapshot, address: str, finding
 
 def refuse_if_known(catalog: Catalog, state: StateSnapshot, where: str, finding: Finding) -> None:
     """Raise `UsageError` when a state has the object already, at whatever address (case B59), be it in another one."""
-    for instance in state.instances:
-        if finding.object and _has(catalog, instance, finding.object):
-            at = Withholding(state.secrets).address(instance.address)
-            raise UsageError(
-                f"{finding.id} is managed already: the state {where} has it at {at}",
-                "run `tfguard recover`; if the other stack should not have it, take it out there with `state rm` first",
-            )
+    held = next(_holders(catalog, state, finding.object), None) if finding.object else None
+    if held is not None:
+        at = Withholding(state.secrets).address(held.address)
+        raise UsageError(
+            f"{finding.id} is managed already: the state {where} has it at {at}",
+            "run `tfguard recover`; if the other stack should not have it, take it out there with `state rm` first",
+        )
 
 
 def is_held(catalog: Catalog, state: StateSnapshot, known: CloudObject) -> bool:
     """Whether a state has an object, at whatever address."""
-    return any(_has(catalog, instance, known) for instance in state.instances)
+    return next(_holders(catalog, state, known), None) is not None
+
+
+def _holders(catalog: Catalog, state: StateSnapshot, known: CloudObject) -> Iterator[StateInstance]:
+    """The instances that have an object. Others than of its type are not looked at: there may be very many."""
+    wanted = catalog.canonical(known.type)
+    for name, instances in state.by_type.items():
+        if catalog.canonical(name) == wanted:
+            yield from (instance for instance in instances if _has(catalog, instance, known))
 
 
 def is_this_object(catalog: Catalog, instance: StateInstance, known: CloudObject) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class StateInstance:
     region: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StateSnapshot:
     """A state at one moment. `lineage` is empty for a state that does not exist yet.
 
@@ -58,6 +59,15 @@ class StateSnapshot:
     def addresses(self) -> frozenset[str]:
         """Every address with a current (not deposed) object."""
         return frozenset(i.address for i in self.instances if i.deposed is None)
+
+    @cached_property
+    def by_type(self) -> Mapping[str, Sequence[StateInstance]]:
+        """The instances by the types of which they are objects: their own, and those of what they brought along."""
+        grouped: dict[str, list[StateInstance]] = {}
+        for instance in self.instances:
+            for name in dict.fromkeys((instance.type, *(one.type for one in instance.owned))):
+                grouped.setdefault(name, []).append(instance)
+        return grouped
 
     def at(self, address: str) -> StateInstance | None:
         """The current object at `address`."""
