@@ -309,7 +309,8 @@ class Deletion:
     `importable` the provider cannot import at all. `read` is what it read of the object. `deleted` is the engine's word
     that it is gone; without it, it may be gone all the same. `errors` are for a person, one short line each, without
     secrets. `raw` is what the engine said, which may quote one: in memory only, for whoever tells the kind of error.
-    `blocked` tells that something else that hangs on the object or lies in it has to go first.
+    `blocked` tells that something else that hangs on the object or lies in it has to go first. `advice` is what to do
+    where the engine was not even asked to delete it, since the provider would undo what keeps it; `errors` say that.
     """
 
     found: bool | None
@@ -319,6 +320,7 @@ class Deletion:
     blocked: bool = False
     interrupted: bool = False
     importable: bool = True
+    advice: str = ""
     raw: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
 
 

@@ -209,6 +209,25 @@ def test_of_the_engines_words_the_ledger_keeps_the_kind_of_error_alone(tmp_path:
     assert last.reason == "the engine could not delete it: IAM DeleteRole: HTTP 409 DeleteConflict"
 
 
+@pytest.mark.parametrize(
+    ("held", "advice", "reason"),
+    [
+        (Deletion(True, errors=("it is protected",), advice="unprotect it"), "unprotect it", "it is protected"),
+        (Deletion(True, errors=("no plan",)), "", "the engine could not delete it: no plan"),
+        (Deletion(True), "", "the engine could not delete it: it does not say why"),
+    ],
+)
+def test_what_is_not_the_engines_word_is_kept_with_its_reason(
+    tmp_path: Path, held: Deletion, advice: str, reason: str
+) -> None:
+    account = Account(roles("one"), tmp_path)
+    account.cloud.delete_object = lambda *_: held  # type: ignore[method-assign]
+    (done,) = account.destroy()
+    assert (done.stage, done.what, account.records.dispositions()[-1].reason) == (DestroyStage.STOPPED, reason, reason)
+    assert advice in done.advice
+    assert "hangs on it" not in done.advice
+
+
 def test_an_error_of_the_run_is_told_and_its_words_are_not_kept(tmp_path: Path) -> None:
     account = Account(roles("one"), tmp_path)
 
@@ -444,6 +463,18 @@ def test_what_hangs_on_it_and_is_kept_keeps_it(tmp_path: Path, by: str) -> None:
     (done,) = account.destroy()
     assert "on it hangs aws_iam_role_policy_attachment one/reads, which is kept" in done.what
     assert (done.stage, list(account.cloud.there)) == (None, ["one"])
+
+
+@pytest.mark.parametrize("days", [1, 2])
+def test_what_hangs_on_it_and_was_kept_by_this_ledger_does_not_keep_it_once_it_is_released(
+    tmp_path: Path, days: int
+) -> None:
+    account = Account(roles("one"), tmp_path)
+    child = hangs_on(account.roles[0], tags=retention_tags(LATER + timedelta(days=days), "audit"))
+    account.list_hanging(child)
+    account.records.decide([kept(child), kept(child, DispositionKind.RELEASE)])
+    (done,) = account.destroy()
+    assert done.absent is (days == 2), "of another date it is another ledger's"
 
 
 def test_what_hangs_on_it_and_is_nobodys_does_not_keep_it(tmp_path: Path) -> None:

@@ -332,8 +332,9 @@ def destroy_command(
     """Delete stray objects, one after the other, and verify that they are gone.
 
     Each is looked at again and shown with its age, its evidence and what hangs on it; its name has to be typed.
-    Without a terminal that is --yes and --confirm NAME, once for each. The engine deletes it, outside the stack's own
-    configuration and state, with the settings of the stack's provider. Nothing is forced. Exit code 1 when one is left.
+    Without a terminal that is --yes and --confirm NAME, once for each. The engine deletes it, or its service's own call
+    where it is shown so, outside the stack's own configuration and state, with the settings of the stack's provider.
+    Nothing is forced. Exit code 1 when one is left.
     """
     from tfguard.cli.scan_places import scanned_provider  # it knows the clouds, which only a deletion needs
 

@@ -44,11 +44,17 @@ _ATTACHED: Mapping[str, Mapping[str, object]] = {
     "aws_ssm_document": {"permissions": {}},
     "aws_vpn_gateway": {"vpc_id": ""},
 }
-# What the provider undoes before it deletes, whatever the state says: an attribute that tells of it, and what it means.
-_SPARED: Mapping[str, tuple[str, str]] = {
-    "aws_instance": ("disable_api_termination", "it is protected from being terminated"),
-    "google_compute_disk": ("users", "it is attached to an instance"),
-    "google_compute_region_disk": ("users", "it is attached to an instance"),
+_ATTACHED_DISK = ("users", "it is attached to an instance", "detach it from every instance first")
+# What the provider undoes before it deletes, whatever the state says: an attribute that tells of it, what it means, and
+# what to do.
+_SPARED: Mapping[str, tuple[str, str, str]] = {
+    "aws_instance": (
+        "disable_api_termination",
+        "it is protected from being terminated",
+        "take its protection from termination away at the provider first",
+    ),
+    "google_compute_disk": _ATTACHED_DISK,
+    "google_compute_region_disk": _ATTACHED_DISK,
 }
 
 
@@ -70,7 +76,8 @@ def more_cautious(resource_type: str, attributes: Mapping[str, object]) -> Mappi
     return {**flags, **windows, **attached}
 
 
-def why_spared(resource_type: str, attributes: Mapping[str, object]) -> str | None:
-    """What keeps an imported object from being deleted, and no state keeps the provider from undoing; None for none."""
-    attribute, why = _SPARED.get(resource_type, ("", ""))
-    return why if attributes.get(attribute) else None
+def why_spared(resource_type: str, attributes: Mapping[str, object]) -> tuple[str, str] | None:
+    """What keeps an imported object from being deleted, and no state keeps the provider from undoing, with what to do
+    about it; None for nothing."""
+    attribute, why, advice = _SPARED.get(resource_type, ("", "", ""))
+    return (why, advice) if attributes.get(attribute) else None

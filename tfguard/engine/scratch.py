@@ -165,8 +165,9 @@ class ScratchDeletion:
         if read is None:
             return Deletion(None, errors=("nothing was imported to be deleted",))
         attributes = _attributes_in(document)
-        if why := why_spared(self.target.type, attributes):
-            return Deletion(True, read, errors=(f"{why}, and the provider would undo that first",), blocked=True)
+        if spared := why_spared(self.target.type, attributes):
+            held, advice = spared
+            return Deletion(True, read, errors=(f"{held}, and the provider would undo that first",), advice=advice)
         if why := self._made_cautious(document, attributes):
             return Deletion(True, read, errors=(why,))
         self._write_configuration(with_resource=False)

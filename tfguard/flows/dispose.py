@@ -364,7 +364,7 @@ class _Run:
                 return Refusal(
                     f"{what}, which is kept by {entry.actor}", f"end the retention of {child.finding_id} first"
                 )
-            if is_kept_by(child.tags, now):
+            if is_kept_by(child.tags, now) and not self._is_released(child.finding_id, child.tags):
                 return Refusal(f"{what}, which is kept: {told_by(child.tags)}", "ask whoever keeps it")
             if child.type in detached:
                 return Refusal(f"{what}, and the provider would take it out of that first", _BLOCKED)
@@ -376,14 +376,14 @@ class _Run:
     def _refusal(self, finding: Finding, found: CloudObject) -> Refusal | None:
         seen = None if found.created_at else seen_at(self._context, self._own, finding)
         now = self._context.clock.now()
-        return refusal(finding, found, self._rules, now, seen, released=self._is_released(finding, found.tags))
+        return refusal(finding, found, self._rules, now, seen, released=self._is_released(finding.id, found.tags))
 
-    def _is_released(self, finding: Finding, tags: Mapping[str, str]) -> bool:
+    def _is_released(self, finding_id: str, tags: Mapping[str, str]) -> bool:
         """Whether the tag that keeps it is this ledger's own, which has released it and may not have taken that away.
         Of another date it is somebody else's."""
         ledger = self._context.records.dispositions()
-        last = latest(entry for entry in ledger if entry.kind is not DispositionKind.DESTROY).get(finding.id)
-        return last is not None and last.kind is DispositionKind.RELEASE and are_own(tags, finding.id, ledger)
+        last = latest(entry for entry in ledger if entry.kind is not DispositionKind.DESTROY).get(finding_id)
+        return last is not None and last.kind is DispositionKind.RELEASE and are_own(tags, finding_id, ledger)
 
     def _surely_now(self, target: _Target) -> CloudObject | Refusal | None:
         """The object as a list tells it now; None where it is surely gone."""
@@ -497,6 +497,8 @@ class _Run:
         done = engine.delete_object(wanted, directory, self._user_agent, self._watcher, patience.is_over)
         if done.deleted:
             return None
+        if done.advice:
+            return Refusal("; ".join(done.errors), f"nothing is forced; {done.advice}, then run it again")
         if done.interrupted:
             return Refusal("interrupted while it was deleted; whether it is gone was not verified", _AGAIN)
         if any(map(wants_final_snapshot, done.errors)):
@@ -630,7 +632,8 @@ def _not_known(resource_type: str) -> Refusal:
 
 
 def _refused(what: str, deletion: Deletion, advice: str) -> Refusal:
-    """What the engine refused: with its words for the user, with the kinds of its errors alone for the record."""
+    """What the engine refused: with its words for the user, with the kinds of its errors alone for the record. Where it
+    said nothing the words are tfguard's own."""
     words = "; ".join(deletion.errors) or "it does not say why"
-    kinds = dict.fromkeys(classify(summary, detail).detail for summary, detail in deletion.raw or [("", "")])
-    return Refusal(f"{what}: {words}", advice, f"{what}: {'; '.join(kinds)}")
+    kinds = dict.fromkeys(classify(summary, detail).detail for summary, detail in deletion.raw)
+    return Refusal(f"{what}: {words}", advice, f"{what}: {'; '.join(kinds) or words}")

@@ -1,4 +1,6 @@
-"""The few calls of AWS that change something: delete what no engine can import, restore, and tag one object.
+"""The few calls of AWS that change something: delete, restore, and tag one object.
+
+It deletes what no engine can import, and what the provider would detach first (`by_call`).
 
 Each call is made once: an answer that was lost, or a throttled call, is told, and nothing is tried again of our own
 accord (docs/design.md, rule 17).
