@@ -21,7 +21,7 @@ from tfguard.flows.stray_findings import decidable, warn_of_less_searched
 from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind
 from tfguard.model.evidence import Confidence, EvidenceKind
 from tfguard.model.finding import Finding, Verdict
-from tfguard.model.inventory import CloudObject, Coverage, Gap
+from tfguard.model.inventory import CloudObject, Coverage
 from tfguard.model.scan import ScanScope, ScopePart
 from tfguard.model.since import KeptFinding, KeptScan, KeptTimes
 from tfguard.model.state import EMPTY_STATE, StateInstance
@@ -66,6 +66,14 @@ def test_what_was_kept_is_told_once_it_is_overdue_and_once_it_is_released_and_go
     (done,) = account.destroy_these([released], confirmed=("one",))
     assert done.absent, done.what
     assert told(account) == []
+
+
+def test_what_the_ledger_tells_goes_where_its_id_is_not_what_imports_it(tmp_path: Path) -> None:
+    (found,) = (replace(one, id="AROA1") for one in roles("one"))
+    account = Account([found], tmp_path)
+    decide(account, DispositionKind.RELEASE)
+    (done,) = account.destroy_these(told(account), confirmed=("one",))
+    assert done.absent, done.what
 
 
 @pytest.mark.parametrize(
@@ -130,15 +138,16 @@ def test_whether_it_holds_data_the_catalogue_tells(tmp_path: Path) -> None:
     assert finding.object and finding.object.stateful
 
 
-def scan(account: Account, *, tells: bool = False, complete: bool = True, types: tuple[str, ...] = ()) -> KeptScan:
-    """A scan after the decision; it has looked for `types`."""
+def scan(account: Account, verdict: Verdict | None = None) -> KeptScan:
+    """A complete scan, from a day after the decision; of the role it tells this verdict, or nothing."""
     (found,) = account.roles
     assert found.account is not None
-    one = KeptFinding(found.finding_id, Verdict.UNMANAGED, Confidence.CERTAIN, object=found, first_seen=START)
-    gaps = () if complete else (Gap("sqs", "AccessDenied"),)
-    part = ScopePart(found.cloud, found.account, (found.region,), types or (found.type,))
+    one = KeptFinding(
+        found.finding_id, verdict or Verdict.UNMANAGED, Confidence.CERTAIN, object=found, first_seen=START
+    )
+    part = ScopePart(found.cloud, found.account, (found.region,), (found.type,))
     times = KeptTimes(LATER - DAY, LATER)
-    return KeptScan(times, Coverage(gaps=gaps), (one,) if tells else (), scope=ScanScope(lists=(part,)))
+    return KeptScan(times, Coverage(), (one,) if verdict else (), scope=ScanScope(lists=(part,)))
 
 
 def test_that_the_states_of_a_scan_are_not_searched_is_said_of_what_it_had_found(account: Account) -> None:
@@ -154,15 +163,36 @@ def test_that_the_states_of_a_scan_are_not_searched_is_said_of_what_it_had_found
 
 def test_what_a_scan_tells_itself_it_tells_better(account: Account) -> None:
     decide(account, DispositionKind.RELEASE)
-    (finding,) = told(account, scan(account, tells=True))
+    (finding,) = told(account, scan(account, Verdict.UNMANAGED))
     assert finding.object and finding.object.created_at == START
     assert [item.kind for item in finding.evidence] == [EvidenceKind.RELEASED]
 
 
-def test_what_a_later_scan_has_looked_for_and_does_not_tell_is_no_finding(account: Account) -> None:
+def test_what_a_scan_does_not_tell_is_told_all_the_same_until_somebody_has_looked_for_it(account: Account) -> None:
     decide(account, DispositionKind.RELEASE)
-    assert told(account, scan(account)) == []
-    for cannot_tell in (scan(account, complete=False), scan(account, types=("aws_sqs_queue",))):
-        assert len(told(account, cannot_tell)) == 1
-    decide(account, DispositionKind.RELEASE, at=LATER)
-    assert len(told(account, scan(account))) == 1
+    assert told(account, scan(account)) == told(account) != []
+
+
+@pytest.mark.parametrize("by", ["a release", "its date", "a deletion that was stopped"])
+def test_what_was_kept_when_a_scan_saw_it_and_is_not_any_more_goes_with_the_scans_file_too(
+    account: Account, by: str
+) -> None:
+    account.cloud.clock.time += 3 * DAY
+    decide(account, DispositionKind.RETAIN, until=LATER + (DAY if by == "its date" else 9 * DAY), owner="me")
+    if by != "its date":
+        decide(account, DispositionKind.RELEASE, at=LATER + DAY)
+    if by == "a deletion that was stopped":
+        decide(account, DispositionKind.DESTROY, at=LATER + 2 * DAY, stage=DestroyStage.STOPPED)
+    (finding,) = told(account, scan(account, Verdict.RETAINED))
+    assert (finding.verdict, finding.object) == (Verdict.UNMANAGED, account.roles[0])
+    (done,) = account.destroy_these([finding], confirmed=("one",))
+    assert done.absent, done.what
+
+
+@pytest.mark.parametrize("kind", [DispositionKind.RELEASE, DispositionKind.RETAIN])
+def test_what_was_not_kept_here_any_more_when_a_scan_saw_it_kept_another_keeps(
+    account: Account, kind: DispositionKind
+) -> None:
+    decide(account, kind, until=LATER - DAY if kind is DispositionKind.RETAIN else None)
+    (finding,) = decidable(account.context, scan(account, Verdict.RETAINED))[0]
+    assert finding.verdict is Verdict.RETAINED

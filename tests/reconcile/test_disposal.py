@@ -113,6 +113,14 @@ def test_what_one_side_does_not_tell_is_no_change() -> None:
     assert changed_since(finding(found=QUEUE), replace(QUEUE, created_at=NOW, arn="arn:q", tags={})) == ()
 
 
+def test_an_id_that_only_repeats_the_import_id_as_the_ledger_has_it_is_no_change() -> None:
+    told = replace(QUEUE, type="aws_db_instance", id="db", import_id="db", tags={})
+    listed = replace(told, id="db-ABC", identity={"identifier": "db"})
+    assert changed_since(finding(found=told), listed) == ()
+    assert changed_since(finding(found=replace(told, id="db-OLD")), listed) == ("id",)
+    assert changed_since(finding(found=replace(listed, id="db")), listed) == ("id",)
+
+
 @pytest.mark.parametrize(("then", "now"), [({}, {"keep": "yes"}), ({"keep": "yes"}, {}), ({"a": "b"}, {"c": "d"})])
 def test_a_tag_that_was_put_on_or_taken_away_is_a_change_where_a_list_told_of_it(
     then: dict[str, str], now: dict[str, str]

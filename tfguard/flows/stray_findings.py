@@ -20,10 +20,9 @@ from tfguard.model.finding import Finding, Verdict
 from tfguard.model.inventory import CloudObject, Coverage
 from tfguard.model.operation import Operation
 from tfguard.model.retention_tags import told_by
-from tfguard.model.since import KeptScan
+from tfguard.model.since import KeptFinding, KeptScan
 from tfguard.model.state import StateSnapshot
 from tfguard.reconcile.findings import findings_of, is_about, lapsed
-from tfguard.reconcile.scopes import places_of
 from tfguard.reconcile.waiting import said_of
 
 _PREFIX = "o-"
@@ -41,7 +40,8 @@ def decidable(context: StackContext, kept: KeptScan | None) -> tuple[tuple[Findi
     own = (*findings_of(operations, ledger, now), *tainted(records, operations, state))
     coverage = replace(coverage, gaps=(*coverage.gaps, *gaps))
     last = latest(ledger)
-    own = (*own, *_told_by_ledger(context, {finding.id for finding in own}, operations, state, kept))
+    scan_has = {finding.id for finding in kept.findings} if kept else set[str]()
+    own = (*own, *_told_by_ledger(context, {finding.id for finding in own}, operations, state, scan_has))
     if kept is None:
         return own, coverage
     told = {finding.id for finding in own}
@@ -55,7 +55,7 @@ def decidable(context: StackContext, kept: KeptScan | None) -> tuple[tuple[Findi
         scanned.append(
             Finding(
                 id=found.id,
-                verdict=found.verdict,
+                verdict=_stray(found.operation_id) if _has_lapsed(found, entry, seen, now) else found.verdict,
                 confidence=found.confidence,
                 address=found.address,
                 operation_id=found.operation_id,
@@ -78,10 +78,11 @@ def _told_by_ledger(
     told: Collection[str],
     operations: Iterable[Operation],
     state: StateSnapshot | None,
-    kept: KeptScan | None,
+    scan_has: Collection[str],
 ) -> Iterator[Finding]:
     """What only the ledger tells of: what was deleted and can still be brought back, what was brought back, and what a
-    scan found that was kept, released, or not deleted to the end. Without what the stack's `state` has by now."""
+    scan found that was kept, released, or not deleted to the end. Without what the stack's `state` has by now, and what
+    a kept scan tells itself. That it tells nothing of an object proves nothing: it may not have looked for it."""
     ledger, now, catalog = context.records.dispositions(), context.records.now(), context.around.catalog
     since, read = _known_since(ledger), {operation.id for operation in operations}
     for entry in latest(ledger).values():
@@ -104,13 +105,13 @@ def _told_by_ledger(
                     entry,
                 )
             continue
-        # What an operation or a scan does not tell (any more), though it has looked, is no stray.
-        if entry.kind is not DispositionKind.RESTORE and (operation in read or _is_of_scan(entry, found, kept)):
+        # What an operation does not tell (any more), though it has looked, is no stray.
+        if entry.kind is not DispositionKind.RESTORE and (operation in read or entry.finding_id in scan_has):
             continue
         if state is None or not is_held(catalog, state, found):
             yield Finding(
                 entry.finding_id,
-                Verdict.ORPHANED if operation else Verdict.UNMANAGED,
+                _stray(operation),
                 Confidence.CERTAIN,
                 address,
                 operation,
@@ -121,13 +122,16 @@ def _told_by_ledger(
             )
 
 
-def _is_of_scan(entry: Disposition, found: CloudObject, kept: KeptScan | None) -> bool:
-    """Whether a kept scan tells of it, or has looked for it since to the end."""
-    if kept is None:
+def _stray(operation_id: str | None) -> Verdict:
+    return Verdict.ORPHANED if operation_id else Verdict.UNMANAGED
+
+
+def _has_lapsed(found: KeptFinding, entry: Disposition | None, seen: datetime, now: datetime) -> bool:
+    """Whether it was retained when a scan had last `seen` it, and this ledger has it as such no more. What was over
+    here before that is kept by another ledger."""
+    if found.verdict is not Verdict.RETAINED or entry is None or entry.holds(now):
         return False
-    looked = kept.coverage.complete and entry.at < kept.scan.started_at
-    place = (found.cloud, found.account, found.region, found.type)
-    return entry.finding_id in {one.id for one in kept.findings} or (looked and place in places_of(kept.scope))
+    return (entry.until or entry.at) >= seen
 
 
 def _known_since(ledger: Iterable[Disposition]) -> Mapping[str, datetime]:

@@ -123,8 +123,10 @@ def changed_since(finding: Finding, now: CloudObject) -> Sequence[str]:
         return ("it is not known what was found",)
     # What a record tells has neither attributes nor all tags: there, none may mean that they were left out.
     bare = not before.identity
+    # The ledger tells only what it is imported by, which the look went by: its id may be another.
+    told_id = None if bare and before.id == before.import_id else before.id
     pairs = (
-        ("id", before.id, now.id),
+        ("id", told_id, now.id),
         ("ARN", before.arn, now.arn),
         ("name", before.name, now.name),
         ("creation time", before.created_at, now.created_at),
