@@ -130,3 +130,15 @@ def test_a_tag_that_is_refused_undoes_no_release_that_came_meanwhile(kept: Kept,
     assert kept.keep(2).failed
     assert kept.ledger[-1].kind is (DispositionKind.RELEASE if meanwhile else DispositionKind.RETAIN)
     assert meanwhile or not kept.ledger[-1].tagged
+
+
+@pytest.mark.parametrize(("cloud", "listed"), [("aws", True), ("google", False)])
+def test_where_no_tag_is_ever_set_nobody_lists_what_others_have_put_there(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, cloud: str, listed: bool
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr("tfguard.flows.tagging.object_now", lambda *_: asked.append(1))
+    assert kept.finding.object is not None
+    kept.finding = replace(kept.finding, object=replace(kept.finding.object, cloud=cloud))
+    kept.keep(2)
+    assert bool(asked) is listed

@@ -135,7 +135,11 @@ def _made(
 
 
 def _kept_by_others(context: StackContext, finding_id: str, found: CloudObject, provider: ProviderConfig) -> str | None:
-    """What a tag says by which another ledger keeps the object: there is one for all. None where none is seen."""
+    """What a tag says by which another ledger keeps the object: there is one for all. None where none is seen, and
+    where tfguard sets none."""
+    cloud = cloud_named(found.cloud)
+    if cloud is None or not cloud.tag_it:
+        return None
     now = object_now(context.around, found, provider)
     if not isinstance(now, CloudObject) or not is_kept_by(now.tags, context.clock.now()):
         return None
