@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from request_stand_ins import HEAD, Crash, Desk, StandInStack
 
-from tfguard.blueprint_ports import StackCall
+from tfguard.blueprint_ports import ProbeAnswer, StackCall
 from tfguard.flows.blueprints.cancel import CancelOptions, cancel
 from tfguard.flows.blueprints.take_away import TakeAwayOptions, take_away
 from tfguard.model.blueprint_request import BlueprintObject, RequestState
@@ -67,6 +67,38 @@ def test_a_chain_of_compensations_still_goes_back_to_its_beginning(tmp_path: Pat
     desk.world.faults["c"] = ["refused"]
     assert desk.provide().state is S.PARTIAL_FAILURE
     assert destroyed(desk) == ["b", "a"]
+
+
+def test_a_stack_whose_state_is_lost_still_needs_what_it_stands_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = X.replace("x: {stack: x", "z: {stack: z") + TWO.removeprefix(STEPS)
+    text += "  b: {stack: b, compensate: {destroy: true}, needs: [a, z]}\n"
+    desk = Desk(tmp_path, text + "  p: {probe: {tcp: 'x:1', within: 1s}, needs: [b]}\n")
+
+    def killed(_: object) -> ProbeAnswer:
+        raise Crash
+
+    with monkeypatch.context() as while_asked, pytest.raises(Crash):
+        while_asked.setattr(desk.world, "ask", killed)
+        desk.provide()  # b is done, and nothing was ever Ready
+    desk.world.stacks["b"].in_state = False
+    desk.world.faults["z"] = ["refused"]
+    assert desk.provide(v="2").state is S.PARTIAL_FAILURE
+    assert desk.statuses()["b"] == "error"
+    assert destroyed(desk) == []
+    assert "a: not compensated: b needs it" in desk.console.lines
+
+
+def test_a_stack_of_which_something_is_kept_still_needs_what_it_stands_on(tmp_path: Path) -> None:
+    text = AND_B.replace("b: {stack: b,", "b: {stack: b, compensate: {destroy: true},")
+    desk = Desk(tmp_path, text + "  c: {stack: c, needs: [b]}\n")
+    kept = BlueprintObject("x.z", "x", observed_id="x-2", finding="o-2", disposition="retain")
+    desk.world.stacks["b"] = StandInStack(others=[kept])
+    desk.world.faults["c"] = ["refused"]
+    assert desk.provide().state is S.PARTIAL_FAILURE
+    assert destroyed(desk) == ["b"]
+    assert "a: not compensated: b needs it" in desk.console.lines
 
 
 # What nobody knows

@@ -147,9 +147,12 @@ class StackSteps:
             notes.note(name, failed, why, record.activity, look)
 
     def stands(self, name: str) -> bool:
-        """Whether something of a stack is there, or may be. Raises `TfguardError`."""
+        """Whether something of a stack is there, or may be: also where its state is lost, or what no state knows is
+        kept. Raises `TfguardError`."""
         look = self.notes.context.stacks.look(self.notes.values.place(name))
-        return bool(look.failure or look.open or look.managed != 0)
+        lost = bool(managed_of(self.notes.record(name))) and not look.emptied
+        kept = any(not found.gone for found in look.objects)
+        return bool(look.failure or look.open or look.managed != 0 or lost or kept)
 
     def leave(self, name: str) -> bool:
         """A stack on which this request has called nothing: what it holds is somebody else's, and stays. It is in
