@@ -50,8 +50,8 @@ class StackLook:
 
     `operation_id` is its newest operation, or the one that is not settled. `adoptable` are findings that can be adopted
     without a choice, `unsettled` says for a person what else keeps it open. `managed` counts the objects in the state
-    (None: it could not be read). `emptied`: that operation is a destroy, and the state is as empty as it left it. With
-    a `failure` nothing else is known.
+    (None: it could not be read). `emptied`: that operation is a destroy, the state is as empty as it left it, and what
+    changed last was a destroy of the same state. With a `failure` nothing else is known.
     """
 
     operation_id: str | None = None

@@ -44,6 +44,27 @@ def test_a_state_that_is_lost_behind_a_failed_destroy_calls_nothing_gone(file: P
     assert (told["state"], statuses(told)) == ("Cleaned", {"a": "absent"})
 
 
+def test_a_state_that_is_lost_before_a_destroy_that_finds_nothing_calls_nothing_gone(file: Path, tfguard: Run) -> None:
+    words = (str(file), "--yes", "--format", "json")
+    document(tfguard("blueprint", "apply", *words), code=0)
+    stack = file.parent / "a"
+    (stack / "terraform.tfstate").unlink()
+    for _ in range(2):  # the second finds the state that the first has left
+        assert tfguard(f"-chdir={stack}", "destroy", "-auto-approve").returncode == 0
+    told = document(tfguard("blueprint", "destroy", *words), code=11)
+    assert (told["state"], statuses(told)) == ("Settled", {"a": "error"})
+    assert "no destroy has emptied it" in told["steps"][0]["why"]
+
+
+def test_what_somebody_has_destroyed_stays_gone_whatever_destroy_finds_nothing_more(file: Path, tfguard: Run) -> None:
+    words = (str(file), "--yes", "--format", "json")
+    document(tfguard("blueprint", "apply", *words), code=0)
+    for _ in range(2):
+        assert tfguard(f"-chdir={file.parent / 'a'}", "destroy", "-auto-approve").returncode == 0
+    told = document(tfguard("blueprint", "destroy", *words), code=0)
+    assert (told["state"], statuses(told)) == ("Cleaned", {"a": "absent"})
+
+
 def test_a_state_that_somebody_has_destroyed_is_empty_for_good(file: Path, tfguard: Run) -> None:
     words = (str(file), "--yes", "--format", "json")
     document(tfguard("blueprint", "apply", *words), code=0)

@@ -38,7 +38,8 @@ from tfguard.engine.queries import Answer, captured, without_arguments
 from tfguard.engine.terraform import quiet_plan_words
 from tfguard.errors import EmptyStateError, InputError, NotInitialisedError, TfguardError
 from tfguard.flows.context import StackContext
-from tfguard.flows.history import current_operation, findings
+from tfguard.flows.history import current_operation, findings, last_change
+from tfguard.flows.records import Records
 from tfguard.inventory.exported import filled
 from tfguard.model.blueprint_request import BlueprintObject
 from tfguard.model.disposition import DestroyStage, Disposition, DispositionKind
@@ -299,17 +300,21 @@ def _look(context: StackContext) -> StackLook:
         unsettled=tuple(_unsettled(operation)) if operation else (),
         objects=_objects(state, operation, [*strays, *filter(_decided, found)], load_catalog()),
         managed=len(state.instances) if state is not None else None,
-        emptied=state is not None and operation is not None and _emptied(state, operation),
+        emptied=state is not None and operation is not None and _emptied(state, operation, records),
         failure="" if state is not None else "its state file is empty",
     )
 
 
-def _emptied(state: StateSnapshot, operation: Operation) -> bool:
-    """Whether a destroy has left this state, and nothing in it. A state that was lost since is another."""
+def _emptied(state: StateSnapshot, operation: Operation, records: Records) -> bool:
+    """Whether a destroy has left this state, and nothing in it. A state that was lost since is another; so is one that
+    was lost before a destroy which then found nothing to do."""
     result = operation.result
     if operation.intent.command != "destroy" or result is None or state.instances:
         return False
-    return (state.lineage, state.serial) == (result.lineage, result.serial_after)
+    if (state.lineage, state.serial) != (result.lineage, result.serial_after):
+        return False
+    changed = last_change(records, operation)
+    return changed is not None and changed.intent.command == "destroy" and changed.lineage == state.lineage
 
 
 def _decided(one: Finding) -> bool:

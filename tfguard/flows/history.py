@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
 from tfguard.errors import CorruptRecordError, NewerRecordError, UsageError
 from tfguard.flows.archive import CHAIN, object_name
@@ -15,6 +16,7 @@ from tfguard.model.finding import Finding
 from tfguard.model.ids import month_of
 from tfguard.model.inventory import Coverage, Gap
 from tfguard.model.operation import Operation
+from tfguard.model.plan import Action
 from tfguard.ports import Console
 from tfguard.reconcile.findings import coverage_of, findings_of
 from tfguard.reconcile.repairs import is_repair
@@ -135,6 +137,20 @@ def newest_first(records: Records, before: str | None, damaged: Callable[[str, U
             here.add(live.pop())
         yield from sorted(here, reverse=True)
     yield from reversed(live)
+
+
+def last_change(records: Records, newest: Operation) -> Operation | None:
+    """The newest operation that was to change something, from this one back; None where there is none, or where it
+    cannot be told which it is."""
+
+    def give_up(_: str, error: Unreadable) -> None:
+        raise error
+
+    with suppress(CorruptRecordError, NewerRecordError):
+        for one in chain([newest], map(records.operation, newest_first(records, newest.id, give_up))):
+            if any(step.action is not Action.NOOP for step in one.steps):
+                return one
+    return None
 
 
 def _archived_months(records: Records, damaged: Callable[[str, Unreadable], None]) -> Sequence[AnchoredMonth]:
