@@ -14,7 +14,7 @@ from tfguard.model.blueprint_decision import Decision, DecisionKind, Told
 from tfguard.model.blueprint_request import Activity, Request, StepRecord
 from tfguard.model.operation import StepStatus
 from tfguard.model.reference import references_in
-from tfguard.reconcile.blueprint_objects import holds_data
+from tfguard.reconcile.blueprint_objects import holds_data, managed_of
 
 UNREADABLE = "its record or its state cannot be read"
 _GONE = (StepStatus.DESTROYED, StepStatus.ABSENT)
@@ -57,14 +57,15 @@ def decide_stack(
         return decide_undo(step, record, told)
     if record.status in _GONE:
         return Decision(DecisionKind.RUN, f"it was taken away ({record.why}), and is made anew")
-    if look.managed == 0 and record.standing:
+    if look.managed == 0 and (known := managed_of(record)):
+        if not record.made and told is not None and not told.done:
+            return Decision(DecisionKind.RUN, f"to be made anew, by a person's word: {told.reason}")
         # What was adopted alone is nothing that this request takes away.
-        word = "; or, where nothing of it is there any more, `destroy --step STEP --gone STEP --reason TEXT`"
+        word = "destroy --step STEP --gone STEP" if record.made else "resume --again STEP"
         return Decision(
             DecisionKind.INSPECT,
-            f"its state is empty, and this request {'has made' if record.made else 'knows'} {len(record.standing)} "
-            "objects by it",
-            asks=f"restore the state{word if record.made else ''}",
+            f"its state is empty, and this request {'has made' if record.made else 'knows'} {len(known)} objects by it",
+            asks=f"restore the state; or, where nothing of it is there any more, `{word} --reason TEXT`",
         )
     if record.done and told is not None and not told.done:
         return Decision(DecisionKind.RUN, f"to be applied again, by a person's word: {told.reason}")

@@ -11,6 +11,7 @@ from request_stand_ins import HEAD, Crash, Desk, StandInStack
 from tfguard.blueprint_ports import ProbeAnswer, StackCall
 from tfguard.flows.blueprints.cancel import CancelOptions, cancel
 from tfguard.flows.blueprints.take_away import TakeAwayOptions, take_away
+from tfguard.model.blueprint_decision import Told
 from tfguard.model.blueprint_request import BlueprintObject, RequestState
 from tfguard.model.plan import Action, Plan, PlannedChange
 from tfguard.reconcile.blueprint_removal import removals
@@ -256,9 +257,24 @@ def test_what_was_adopted_and_is_in_no_state_any_more_is_not_made_again(tmp_path
     desk.world.stacks["a"].in_state = False
     assert desk.provide().state is S.PARTIAL_FAILURE
     assert ("apply", "a") not in desk.world.calls
-    assert (
-        "a: error: its state is empty, and this request knows 1 objects by it; restore the state" in desk.console.lines
-    )
+    line = next(line for line in desk.console.lines if "this request knows 1 objects by it; restore the state" in line)
+    assert line.endswith("`resume --again a --reason TEXT`")
+    assert desk.provide({"a": Told(False, "removed by hand")}).state is S.READY
+    assert ("apply", "a") in desk.world.calls
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_stray_that_was_settled_elsewhere_is_in_no_resume_s_way(tmp_path: Path, begun: bool) -> None:
+    desk = Desk(tmp_path, TWO.replace("compensate: {destroy: true}", "on_failure: stop"))
+    desk.world.stacks["a"] = StandInStack(exists=1, lost=not begun, operations=1)
+    desk.world.faults["a"] = ["lost", "refused"] if begun else ["refused"]
+    for _ in desk.world.faults["a"][:]:
+        assert desk.provide().state is S.PARTIAL_FAILURE
+    assert desk.world.calls[-1] == ("adopt", "a")
+    assert (desk.request.step("a").made, len(desk.request.step("a").standing)) == (begun, 1)
+    desk.world.stacks["a"] = StandInStack(operations=2)
+    assert desk.provide().state is S.READY
+    assert desk.world.stacks["a"].exists == 1
 
 
 def test_a_stack_that_was_adopted_from_before_is_not_undone(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from tfguard.model.blueprint_request import Request, RequestEvent, RequestIntent
 from tfguard.model.naming import first_of
 from tfguard.model.operation import StepStatus
 from tfguard.model.preflight import CheckResult
+from tfguard.reconcile.blueprint_objects import managed_of
 from tfguard.reconcile.blueprint_steps import undone_by_compensation
 
 _S = RequestState
@@ -98,7 +99,7 @@ def _refuse_idle_words(context: BlueprintContext, request: Request, told: Mappin
     """Raise `UsageError` for a word about a step that nothing would come of."""
     for name, word in told.items():
         step, record = context.blueprint.steps[name], request.step(name)
-        if not record.made:
+        if not record.made and (word.done or not managed_of(record)):
             why = f"nothing of {name} was begun, or it was taken away: there is nothing to say of its work"
         elif word.done and step.owned_by is not None and not request.step(step.owned_by).made:
             why = f"{step.owned_by} is gone, and its work with it: {name} is done anew behind it"
