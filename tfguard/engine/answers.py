@@ -59,7 +59,7 @@ class PipedAnswers:
         self._gate = gate
         self._given = given
         self._asked = 0
-        self._answered_at: float | None = None
+        self._quiet_since: float | None = None
         self.unheard = False
         """Whether the engine was found to have stopped listening."""
         self.descriptor, self._own = os.pipe()
@@ -85,21 +85,29 @@ class PipedAnswers:
         return take
 
     def goes_unheard(self) -> bool:
-        """Whether the engine has asked, and does not read the answer: terraform can stop listening between two
-        questions (it asks the second before it has done with the first), and then waits for ever."""
-        if self._answered_at is None or time.monotonic() - self._answered_at < _HEARD_SECONDS:
+        """Whether the engine has asked, and reads neither the answer nor the end of its input: terraform can stop
+        listening between two questions (it asks the second before it has done with the first), and then waits for ever.
+        """
+        if self._quiet_since is None or time.monotonic() - self._quiet_since < _HEARD_SECONDS:
             return False
-        self._answered_at = None
+        self._quiet_since = None
         (left,) = struct.unpack("i", fcntl.ioctl(self.descriptor, termios.FIONREAD, b"\0" * 4))
-        self.unheard = left > 0
+        self.unheard = left > 0 or not self._open
         return self.unheard
 
     def _answer(self, chunk: bytes) -> None:
         """A question is the last line so far, and has no line end."""
         self._end = (self._end + chunk)[-_LONGEST_QUESTION:]
-        if not self._open or not _QUESTION.search(self._end):
+        self._quiet_since = None
+        if not _QUESTION.search(self._end):
             return
         self._end = b""
+        if self._open:
+            self._give()
+        self._quiet_since = time.monotonic()
+
+    def _give(self) -> None:
+        """The next answer; where none comes, the end."""
         if self._asked == len(self._given) and (answer := read_answer(self._gate)) is not None:
             self._given.append(answer)
         if self._asked == len(self._given):
@@ -107,7 +115,6 @@ class PipedAnswers:
             return
         os.write(self._own, self._given[self._asked].encode() + b"\n")
         self._asked += 1
-        self._answered_at = time.monotonic()
 
     def _close(self) -> None:
         if self._open:
