@@ -138,7 +138,12 @@ def apply_command(
 @command.command("resume")
 @file_argument
 @click.option("--done", multiple=True, metavar="STEP", help="On your word: the command of this step has done its work.")
-@click.option("--again", multiple=True, metavar="STEP", help="On your word: the command of this step can run again.")
+@click.option(
+    "--again",
+    multiple=True,
+    metavar="STEP",
+    help="On your word: the command of this step, or the apply of what it only adopted, can run again.",
+)
 @click.option("--reason", default="", metavar="TEXT", help="How you know it; kept in the record.")
 @click.option("--skip-check", "skipped", multiple=True, metavar="NAME=REASON", help="Leave a preflight check out.")
 @yes_option()
