@@ -195,9 +195,9 @@ class ResourceType:
     attributes alone: type -> key -> paths. `permissions` are the IAM actions of the entry's calls, where they are not
     called as the calls are. `hourly` tells that it costs money by the hour, used or not. `handles` are values that only
     calls and ids need: no attributes, so that they are neither compared nor read from a state. `planned` are keys that
-    no plan has, as the service makes them of what a plan has. A `container` has others
-    made inside it, which stand in the way when it is deleted; `leaves` are types of which it makes objects by itself
-    that stay when it goes, and that their tags tell. One that is `soft_deleted` comes back by the calls of `restore`,
+    no plan has, as the service makes them of what a plan has. A `container` has others made inside it, which stand in
+    the way when it is deleted; `leaves` are types of which it makes objects by itself that stay when it goes, and that
+    their tags tell. One that is `soft_deleted` comes back by the calls of `restore`,
     one after the other, until the time `gone_after`. What is not `importable` no engine can import, and what goes
     `by_call` the provider would detach or reset first, whatever the state says: both are deleted by `delete` itself.
     Of the types that it `detaches` an object is taken out before the provider deletes it. `fills` are the
@@ -206,8 +206,8 @@ class ResourceType:
     cloud lists it (`list` is made of it then), and `get` how its own service is asked about one object. What of these
     nobody has read in the service's documentation is named in `unverified`: `asset` for the names, `created` for the
     time. Such a type is not destroyed, a service that does not know such a name proves nothing, and such a time is no
-    evidence. `undeletable` tells why nothing deletes
-    such an object, where the provider's own destroy would do no more than forget it, or make it useless.
+    evidence. `undeletable` tells why nothing deletes such an object, where the provider's own destroy would do no more
+    than forget it, or make it useless.
     """
 
     type: str

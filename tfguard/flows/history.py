@@ -192,11 +192,9 @@ def that_tell(records: Records) -> tuple[tuple[Operation, ...], Coverage]:
         last_apply, lost = _last_apply(records)
         looked = [*last_apply, *looked]
     older, damaged = _readable(records, sorted(kept - current))
-    coverage = (
-        coverage_of(looked, records.live_operation())
-        if looked
-        else Coverage(gaps=(Gap(records.location, "no operation is recorded there"),))
-    )
+    live = records.live_operation() if any(operation.result is None for operation in looked) else None
+    nothing = Coverage(gaps=(Gap(records.location, "no operation is recorded there"),))
+    coverage = coverage_of(looked, live) if looked else nothing
     found = {operation.id: operation for operation in (*looked, *older)}
     coverage = replace(coverage, gaps=(*coverage.gaps, *damaged, *lost))
     return tuple(found[name] for name in sorted(found)), coverage

@@ -294,5 +294,15 @@ class Desk:
         assert found is not None
         return found
 
+    def interrupt_at(self, call: str) -> None:
+        """A Ctrl-C comes during each such call (`apply`, `adopt`, ...)."""
+        made = getattr(self.world, call)
+
+        def interrupted(*given: object) -> object:
+            self.intents = 1
+            return made(*given)
+
+        setattr(self.world, call, interrupted)
+
     def statuses(self) -> dict[str, str]:
         return {name: self.request.step(name).status.value for name in self.context.blueprint.steps}

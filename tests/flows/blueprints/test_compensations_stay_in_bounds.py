@@ -31,6 +31,13 @@ def destroyed(desk: Desk) -> list[str]:
     return [step for what, step in desk.world.calls if what == "destroy"]
 
 
+def x_fails_and_nothing_is_undone(desk: Desk) -> None:
+    """The next run changes x, which fails, so that what is behind it is not come to."""
+    desk.world.faults["x"] = ["refused"]
+    assert desk.provide(v="2").state is S.PARTIAL_FAILURE
+    assert destroyed(desk) == []
+
+
 def killed_in(desk: Desk, call: int) -> None:
     desk.world.crash_at = (call, True)
     with pytest.raises(Crash):
@@ -108,9 +115,7 @@ def test_a_stack_of_which_something_is_kept_still_needs_what_it_stands_on(tmp_pa
 def test_work_that_was_cut_short_and_is_not_come_to_undoes_nothing(tmp_path: Path) -> None:
     desk = Desk(tmp_path, IN_DOUBT)
     killed_in(desk, 3)
-    desk.world.faults["x"] = ["refused"]
-    assert desk.provide(v="2").state is S.PARTIAL_FAILURE
-    assert destroyed(desk) == []
+    x_fails_and_nothing_is_undone(desk)
     assert "two: not compensated: how work stands is not known" in desk.console.lines
 
 
@@ -119,9 +124,7 @@ def test_work_that_waits_for_a_word_and_is_not_come_to_undoes_nothing(tmp_path: 
     desk = Desk(tmp_path, IN_DOUBT.replace("owned_by: two", f"owned_by: two, on_failure: {fails}"))
     killed_in(desk, 3)
     assert desk.provide().state is S.PARTIAL_FAILURE  # it asks
-    desk.world.faults["x"] = ["refused"]
-    assert desk.provide(v="2").state is S.PARTIAL_FAILURE
-    assert destroyed(desk) == []
+    x_fails_and_nothing_is_undone(desk)
 
 
 def test_a_stack_with_something_open_that_is_not_come_to_undoes_nothing(tmp_path: Path) -> None:
@@ -129,9 +132,7 @@ def test_a_stack_with_something_open_that_is_not_come_to_undoes_nothing(tmp_path
     desk = Desk(tmp_path, text)
     desk.world.faults["work"] = ["lost"]
     killed_in(desk, 3)
-    desk.world.faults["x"] = ["refused"]
-    assert desk.provide(v="2").state is S.PARTIAL_FAILURE
-    assert destroyed(desk) == []
+    x_fails_and_nothing_is_undone(desk)
 
 
 def test_a_step_that_failed_with_nothing_there_and_is_not_come_to_is_in_no_way(tmp_path: Path) -> None:
@@ -244,13 +245,7 @@ def test_what_was_adopted_and_not_applied_is_left_as_it_is(tmp_path: Path) -> No
 def test_what_was_adopted_and_is_in_no_state_any_more_is_not_made_again(tmp_path: Path) -> None:
     desk = Desk(tmp_path, TWO)
     desk.world.stacks["a"] = StandInStack(exists=1, lost=True, operations=1)
-    desk.intents, adopt = 0, desk.world.adopt
-
-    def interrupted(*given: object) -> object:
-        desk.intents = 1
-        return adopt(*given)  # type: ignore[arg-type]
-
-    desk.world.adopt = interrupted  # type: ignore[method-assign, assignment]
+    desk.interrupt_at("adopt")
     assert desk.provide().state is S.SETTLED
     desk.intents = 0
     cancel(desk.context, CancelOptions("go on", retain=timedelta(days=1), owner="me"))

@@ -16,6 +16,7 @@ from tfguard.reconcile.blueprint_view import blueprint_view
 
 S = RequestState
 UNTIL = datetime(2026, 2, 18, tzinfo=UTC)
+ONLY_A = TakeAwayOptions("over", stateful=True, steps=["a"])
 TEXT = HEAD + (
     "steps:\n"
     "  a: {stack: a, on_failure: retain, retain_for: 7d}\n"
@@ -36,6 +37,14 @@ def kept_by_auditors(folder: Path) -> Desk:
 
 def review(desk: Desk, time: timedelta, owner: str = "auditors") -> Request:
     return cancel(desk.context, CancelOptions("for a review", retain=time, owner=owner))
+
+
+def killed_while_it_destroys_a(desk: Desk) -> None:
+    """Before the engine is called."""
+    desk.world.crash_at = (len(desk.world.calls) + 1, False)
+    with pytest.raises(Crash):
+        take_away(desk.context, ONLY_A, lambda _: None)
+    desk.world.crash_at = None
 
 
 def promised(desk: Desk, name: str) -> tuple[object, str]:
@@ -79,13 +88,7 @@ def test_a_repair_that_is_cut_short_leaves_it_kept(tmp_path: Path, how: str) -> 
             desk.provide()
         desk.world.crash_at = None
     else:
-        apply = desk.world.apply
-
-        def stopping(*words: object) -> object:
-            desk.intents = 1
-            return apply(*words)  # type: ignore[arg-type]
-
-        desk.world.apply = stopping  # type: ignore[method-assign,assignment]
+        desk.interrupt_at("apply")
         assert desk.provide().state is S.SETTLED
         desk.intents = 0
     told = removals(desk.context.blueprint, desk.request)
@@ -137,25 +140,18 @@ def test_what_somebody_has_begun_to_destroy_is_not_kept_and_not_made_anew_by_a_r
         "  b: {stack: b, compensate: {destroy: true}}\n",
     )
     desk.provide()
-    only_a = TakeAwayOptions("over", stateful=True, steps=["a"])
-    desk.world.crash_at = (len(desk.world.calls) + 1, False)
-    with pytest.raises(Crash):
-        take_away(desk.context, only_a, lambda _: None)
-    desk.world.crash_at = None
+    killed_while_it_destroys_a(desk)
     for _ in range(2):
         assert desk.provide().state is S.PARTIAL_FAILURE
         assert desk.statuses() == {"a": "error", "b": "ok"}
-    take_away(desk.context, only_a, lambda _: None)
+    take_away(desk.context, ONLY_A, lambda _: None)
     assert (desk.statuses()["a"], desk.world.stacks["a"].exists) == ("destroyed", 0)
 
 
 def test_while_a_destroy_waits_for_a_word_nothing_is_compensated(tmp_path: Path) -> None:
     desk = Desk(tmp_path, HEAD + "steps:\n  a: {stack: a, stateful: true}\n")
     desk.provide()
-    desk.world.crash_at = (len(desk.world.calls) + 1, False)
-    with pytest.raises(Crash):
-        take_away(desk.context, TakeAwayOptions("over", stateful=True, steps=["a"]), lambda _: None)
-    desk.world.crash_at = None
+    killed_while_it_destroys_a(desk)
     desk.text += "  b: {stack: b, compensate: {destroy: true}}\n"
     desk.provide()
     assert desk.statuses() == {"a": "error", "b": "ok"}
